@@ -9,7 +9,7 @@ token shape (for instance [N, 1] against [N, T]).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import torch
 
@@ -19,7 +19,7 @@ Process = Literal["masked", "uniform"]
 
 PROCESSES: tuple[Process, ...] = ("masked", "uniform")
 
-Alpha = float | torch.Tensor
+Alpha: TypeAlias = float | torch.Tensor
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Masked:
     mask_id: int
 
     def prior(self, shape: tuple[int, ...], draws: Draws) -> torch.Tensor:
-        """Pure noise, int64 `shape`: all MASK. Takes no draws; the tokens are on the CPU, like every constant."""
-        return torch.full(shape, self.mask_id, dtype=torch.int64)
+        """Pure noise, int64 `shape`: all MASK. Takes no draw; `draws` only says which device."""
+        return torch.full(shape, self.mask_id, dtype=torch.int64, device=draws.device)
 
     def corrupt(self, x0: torch.Tensor, alpha_t: Alpha, draws: Draws) -> torch.Tensor:
         """Noisy tokens at `alpha_t`, like `x0` int64 [...]: each is masked with probability 1 - alpha_t.
@@ -178,25 +178,25 @@ class Uniform:
     ) -> torch.Tensor:
         """Per-token NLL bound in nats, [N, T]: the ELBO of uniform diffusion (UDLM, arXiv 2412.10193; Duo, 2506.10892).
 
-        With a = V alpha_t x + (1 - alpha_t) for the clean token x and b the same for the prediction, both [V]:
-        `-dalpha/(V alpha_t) * [V/b(xt) - V/a(xt) + sum_j a(j)/a(xt) * log(a(j) b(xt) / (a(xt) b(j)))]`.
-        `log_probs` [N, T, V], `x0` and `xt` int64 [N, T]; differentiable in `log_probs`, in their dtype.
+        With a = V alpha_t x + (1 - alpha_t) for the clean token x, b the same for the prediction (both [V]) and
+        r(j) = a(xt) b(j) / (a(j) b(xt)), it is `-dalpha/(V alpha_t) * sum_j a(j)/a(xt) * (r(j) - 1 - log r(j))`: no
+        term is negative, so float32 loses nothing to cancellation. `log_probs` [N, T, V] must be normalised, `x0`
+        and `xt` int64 [N, T]; differentiable in `log_probs`, in their dtype.
         """
-        size = self.vocab_size
-        noise = 1 - torch.as_tensor(alpha_t, dtype=log_probs.dtype, device=log_probs.device)
-        clean = size * (1 - noise)
-        # Everything is taken relative to the noise floor 1 - alpha_t: its logarithm cancels, log1p keeps the rest exact.
-        ratio = clean / noise
+        alpha_t = torch.as_tensor(alpha_t, dtype=log_probs.dtype, device=log_probs.device)
+        # a and b relative to the noise floor 1 - alpha_t, where log a(j) is 0 for every j but x0.
+        ratio = self.vocab_size * alpha_t / (1 - alpha_t)
         log_b = torch.log1p(ratio.unsqueeze(-1) * log_probs.exp())
-        log_b_xt = log_b.gather(-1, xt.unsqueeze(-1)).squeeze(-1)
-        log_b_x0 = log_b.gather(-1, x0.unsqueeze(-1)).squeeze(-1)
-        log_a_x0 = torch.log1p(ratio)
-        log_a_xt = torch.where(x0 == xt, log_a_x0, torch.zeros_like(log_a_x0))
-        divergence = noise * (size * (log_b_xt - log_a_xt) - log_b.sum(dim=-1) + log_a_x0)
-        divergence = divergence + clean * (log_b_xt - log_a_xt - log_b_x0 + log_a_x0)
-        a_xt = noise * log_a_xt.exp()
-        score = size * (torch.exp(-log_b_xt) / noise - 1 / a_xt)
-        return -dalpha_t / clean * (score + divergence / a_xt)
+        log_b_xt = log_b.gather(-1, xt.unsqueeze(-1))
+        log_b_x0 = log_b.gather(-1, x0.unsqueeze(-1))
+        log_a_x0 = torch.log1p(ratio).unsqueeze(-1)
+        log_a_xt = torch.where((x0 == xt).unsqueeze(-1), log_a_x0, torch.zeros_like(log_a_x0))
+        others = (
+            _gap(log_b + (log_a_xt - log_b_xt)).scatter(-1, x0.unsqueeze(-1), 0.0).sum(dim=-1, keepdim=True)
+        )
+        at_x0 = log_a_x0.exp() * _gap(log_b_x0 - log_a_x0 + log_a_xt - log_b_xt)
+        total = (others + at_x0) * torch.exp(-log_a_xt)
+        return -dalpha_t / (self.vocab_size * alpha_t) * total.squeeze(-1)
 
     def is_noise(self, tokens: torch.Tensor) -> torch.Tensor:
         """No token is visibly noise: all False, bool like `tokens`."""
@@ -229,6 +229,11 @@ def _draw_tokens(log_probs: torch.Tensor, draws: Draws, temperature: float) -> t
     if temperature == 0:
         return log_probs.argmax(dim=-1)
     return draw_category(log_probs.double().exp(), draws.uniform(*log_probs.shape))
+
+
+def _gap(log_r: torch.Tensor) -> torch.Tensor:
+    """r - 1 - log r of a logarithm: never negative, zero only at r = 1."""
+    return torch.expm1(log_r) - log_r
 
 
 def _is_one(alpha: Alpha) -> bool:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Literal
 
 import torch
@@ -64,7 +65,7 @@ def alpha_pairs(schedule: Schedule, steps: int) -> list[tuple[float, float]]:
     """
     alphas: list[float] = alpha(schedule, time_grid(steps)).tolist()
     alphas[-1] = 1.0
-    return list(zip(alphas[:-1], alphas[1:], strict=True))
+    return list(pairwise(alphas))
 
 
 def renoise_count(alpha_s: float, free: int) -> int:
