@@ -1,0 +1,318 @@
+"""What a run consists of: a header, passes (one recorded state change each), and an end. Knows no torch and no file.
+
+Numbers are rounded to fixed point when a pass is made, so that what is in memory, in a file and on the page is the same:
+probabilities to 1e-4 (those of candidates to 1e-3), nats and scores to 1e-3 (clipped to +-99), alphas to 1e-6, milliseconds to 1e-3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from blockviz.sampling.settings import SamplerSettings
+
+FORMAT = 1
+TOP = 5
+"""Candidates recorded per position."""
+
+State = Literal[
+    "prompt", "unopened", "noise", "proposed", "revealed", "kept", "renoised", "committed", "after_end"
+]
+Reason = Literal["none", "prompt", "revealed", "resampled", "renoised", "kept"]
+Phase = Literal["start", "denoise", "propose", "verify", "renoise", "commit"]
+Verdict = Literal["right", "wrong", "unfinished"]
+Finished = Literal["end_token", "canvas", "stopped"]
+
+STATES: tuple[State, ...] = get_args(State)
+REASONS: tuple[Reason, ...] = get_args(Reason)
+PHASES: tuple[Phase, ...] = get_args(Phase)
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+STATE_CODE: dict[str, int] = {name: code for code, name in enumerate(STATES)}
+REASON_CODE: dict[str, int] = {name: code for code, name in enumerate(REASONS)}
+
+PROBABILITY_SCALE = 10_000.0
+TOP_SCALE = 1_000.0
+SCORE_SCALE = 1_000.0
+SCORE_LIMIT = 99.0
+
+Ints = NDArray[np.int32]
+Codes = NDArray[np.uint8]
+Floats = NDArray[np.float32]
+
+
+class TraceError(ValueError):
+    """A trace, or a part of one, that cannot be used; the message is one sentence with the reason."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A verdict on canvas positions [start, stop): an equation that is right, wrong or unfinished, and its text."""
+
+    start: int
+    stop: int
+    verdict: Verdict
+    text: str
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """The model of a run, as its trace names it. `hash` is the content hash of its weights; `task` "math" or None."""
+
+    name: str
+    hash: str
+    process: Literal["masked", "uniform"]
+    mask_id: int | None
+    end_id: int | None
+    task: str | None
+    parameters: int
+    layers: int
+    heads: int
+    head_dim: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """What holds for a whole run. `tokens` are the prompt's ids, `created` is ISO 8601 in UTC, `run` a random hex id."""
+
+    run: str
+    model: ModelFacts
+    settings: SamplerSettings
+    prompt: str
+    length: int
+    block_size: int
+    tokens: tuple[int, ...]
+    device: str
+    versions: dict[str, str] = field(default_factory=dict)
+    created: str = ""
+    format: int = FORMAT
+
+    @property
+    def prompt_length(self) -> int:
+        """Prompt tokens, which stand at positions 0 .. prompt_length - 1."""
+        return len(self.tokens)
+
+    @property
+    def blocks(self) -> int:
+        """Blocks on the canvas, the last of which may be short."""
+        return -(-self.length // self.block_size)
+
+
+@dataclass(frozen=True)
+class End:
+    """How a run ended: `seconds` of wall time, the generated `text` (without the prompt) and the number of passes."""
+
+    seconds: float
+    stopped: bool
+    finished: Finished
+    text: str
+    passes: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seconds", round(float(self.seconds), 3))
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """One recorded state change. Arrays are copied, rounded to fixed point and made read-only: nothing aliases the canvas.
+
+    `tokens` (int32) and `states` (uint8, index into STATES) cover the canvas [L] after the pass. The other arrays cover the
+    active window [start, stop), W positions: `reasons` uint8 (index into REASONS); `confidence` probability and `entropy` nats of
+    the latest prediction; `ar_logprob` nats (NaN unless verified); `score` (NaN unless a decision); `top_ids` int32 [W, 5] (-1
+    where there is none) with `top_probs`; `verify_tokens` int32 (-1 unless drawn). `nfe_denoise` and `nfe_verify` count network
+    calls of the run so far; `cached` is the cache length in tokens before this pass' call, `clean` the clean tokens that call
+    carried and committed; `k` positions were re-noised, of which `cut` is the lowest score.
+    """
+
+    phase: Phase
+    block: int
+    step: int
+    alpha_t: float
+    alpha_s: float
+    temperature: float
+    nfe_denoise: int
+    nfe_verify: int
+    cached: int
+    clean: int
+    ms: float
+    start: int
+    stop: int
+    k: int
+    cut: float | None
+    tokens: Ints
+    states: Codes
+    reasons: Codes
+    confidence: Floats
+    entropy: Floats
+    ar_logprob: Floats
+    score: Floats
+    top_ids: Ints
+    top_probs: Floats
+    verify_tokens: Ints
+    checks: tuple[Check, ...] = ()
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "alpha_t", round(float(self.alpha_t), 6))
+        put(self, "alpha_s", round(float(self.alpha_s), 6))
+        put(self, "temperature", round(float(self.temperature), 6))
+        put(self, "ms", round(float(self.ms), 3))
+        if self.cut is not None:
+            put(self, "cut", round(min(max(float(self.cut), -SCORE_LIMIT), SCORE_LIMIT), 3) + 0.0)
+        put(self, "tokens", _copy(self.tokens, np.int32))
+        put(self, "states", _copy(self.states, np.uint8))
+        put(self, "reasons", _copy(self.reasons, np.uint8))
+        put(self, "verify_tokens", _copy(self.verify_tokens, np.int32))
+        put(self, "confidence", _fixed(self.confidence, PROBABILITY_SCALE, 0.0, 1.0))
+        put(self, "entropy", _fixed(self.entropy, SCORE_SCALE, -SCORE_LIMIT, SCORE_LIMIT))
+        put(self, "ar_logprob", _fixed(self.ar_logprob, SCORE_SCALE, -SCORE_LIMIT, 0.0))
+        put(self, "score", _fixed(self.score, SCORE_SCALE, -SCORE_LIMIT, SCORE_LIMIT))
+        ids, probs = _candidates(self.top_ids, self.top_probs)
+        put(self, "top_ids", ids)
+        put(self, "top_probs", probs)
+        self._check_shapes()
+
+    def _check_shapes(self) -> None:
+        width, length = self.stop - self.start, self.tokens.shape[0]
+        if not 0 <= self.start <= self.stop <= length:
+            raise TraceError(f"the window [{self.start}, {self.stop}) lies outside the canvas of {length}.")
+        if self.states.shape != (length,):
+            raise TraceError(f"states has shape {self.states.shape}, ({length},) expected.")
+        for name in ("reasons", "confidence", "entropy", "ar_logprob", "score", "verify_tokens"):
+            if getattr(self, name).shape != (width,):
+                raise TraceError(f"{name} has shape {getattr(self, name).shape}, ({width},) expected.")
+        if self.top_ids.shape != (width, TOP) or self.top_probs.shape != (width, TOP):
+            raise TraceError(f"top candidates have shape {self.top_ids.shape}, ({width}, {TOP}) expected.")
+
+    @classmethod
+    def record(
+        cls,
+        phase: Phase,
+        *,
+        tokens: ArrayLike,
+        states: ArrayLike,
+        start: int,
+        stop: int,
+        block: int = 0,
+        step: int = 0,
+        alpha_t: float = 0.0,
+        alpha_s: float = 0.0,
+        temperature: float = 1.0,
+        nfe_denoise: int = 0,
+        nfe_verify: int = 0,
+        cached: int = 0,
+        clean: int = 0,
+        ms: float = 0.0,
+        k: int = 0,
+        cut: float | None = None,
+        reasons: ArrayLike | None = None,
+        confidence: ArrayLike | None = None,
+        entropy: ArrayLike | None = None,
+        ar_logprob: ArrayLike | None = None,
+        score: ArrayLike | None = None,
+        top_ids: ArrayLike | None = None,
+        top_probs: ArrayLike | None = None,
+        verify_tokens: ArrayLike | None = None,
+        checks: Iterable[Check] = (),
+    ) -> Pass:
+        """A pass from arrays of any kind (numpy, lists, CPU tensors); what is left out is "not known" (NaN, -1, reason none)."""
+        width = stop - start
+        unknown = np.full(width, np.nan, dtype=np.float32)
+        return cls(
+            phase=phase,
+            block=block,
+            step=step,
+            alpha_t=alpha_t,
+            alpha_s=alpha_s,
+            temperature=temperature,
+            nfe_denoise=nfe_denoise,
+            nfe_verify=nfe_verify,
+            cached=cached,
+            clean=clean,
+            ms=ms,
+            start=start,
+            stop=stop,
+            k=k,
+            cut=cut,
+            tokens=np.asarray(tokens),
+            states=np.asarray(states),
+            reasons=np.zeros(width, np.uint8) if reasons is None else np.asarray(reasons),
+            confidence=unknown if confidence is None else np.asarray(confidence),
+            entropy=unknown if entropy is None else np.asarray(entropy),
+            ar_logprob=unknown if ar_logprob is None else np.asarray(ar_logprob),
+            score=unknown if score is None else np.asarray(score),
+            top_ids=np.full((width, TOP), -1, np.int32) if top_ids is None else np.asarray(top_ids),
+            top_probs=np.zeros((width, TOP), np.float32) if top_probs is None else np.asarray(top_probs),
+            verify_tokens=np.full(width, -1, np.int32)
+            if verify_tokens is None
+            else np.asarray(verify_tokens),
+            checks=tuple(checks),
+        )
+
+    def same(self, other: Pass, ignore: frozenset[str] = frozenset()) -> bool:
+        """Whether every field but those in `ignore` is equal, bit for bit (NaN equals NaN)."""
+        for name in _PASS_FIELDS:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if name in ignore:
+                continue
+            if isinstance(mine, np.ndarray):
+                if mine.shape != theirs.shape or mine.tobytes() != theirs.tobytes():
+                    return False
+            elif mine != theirs:
+                return False
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return self.same(other) if isinstance(other, Pass) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # equal by content, which is arrays
+
+
+_PASS_FIELDS: tuple[str, ...] = tuple(entry.name for entry in fields(Pass))
+
+
+def _copy(values: Any, dtype: type) -> Any:
+    copy = np.array(values, dtype=dtype)
+    copy.flags.writeable = False
+    return copy
+
+
+def _fixed(values: Any, scale: float, low: float, high: float) -> Floats:
+    """The values clipped and rounded to multiples of 1 / scale; NaN stays NaN (with one bit pattern), -0 becomes 0."""
+    steps = np.array(values, dtype=np.float64)
+    np.minimum(steps, high, out=steps)
+    np.maximum(steps, low, out=steps)
+    steps *= scale
+    np.rint(steps, out=steps)
+    return unscaled(steps, scale)
+
+
+def unscaled(steps: NDArray[np.float64], scale: float) -> Floats:
+    """Fixed-point steps (float64, NaN allowed) as read-only float32 values: the one place that maps steps to numbers."""
+    values = ((steps + 0.0) / scale).astype(np.float32)
+    missing = np.isnan(values)
+    if missing.any():
+        values[missing] = np.nan
+    values.flags.writeable = False
+    return values
+
+
+def _candidates(ids: Any, probs: Any) -> tuple[Ints, Floats]:
+    """Candidates in descending order, those of probability 0 (after rounding) and of id -1 taken out (id -1, probability 0)."""
+    order_ids = np.array(ids, dtype=np.int32)
+    steps = np.rint(np.array(probs, dtype=np.float64) * TOP_SCALE)
+    if order_ids.shape != steps.shape:
+        raise TraceError(f"top_ids has shape {order_ids.shape}, but top_probs {steps.shape}.")
+    empty = (order_ids < 0) | ~(steps > 0)
+    order_ids[empty] = -1
+    steps[empty] = 0.0
+    np.minimum(steps, TOP_SCALE, out=steps)
+    if steps.ndim == 2 and (steps[:, 1:] > steps[:, :-1]).any():
+        order = np.argsort(-steps, axis=1, kind="stable")
+        order_ids = np.take_along_axis(order_ids, order, axis=1)
+        steps = np.take_along_axis(steps, order, axis=1)
+    order_ids.flags.writeable = False
+    return order_ids, unscaled(steps, TOP_SCALE)

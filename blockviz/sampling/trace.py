@@ -1,0 +1,287 @@
+"""The trace of a run: settings plus all passes, as columns, as pandas frames, and as a file. Knows no torch.
+
+Files are the lines of `trace_lines` (the same the page streams), gzip-compressed when the name ends in `.gz`. They round-trip
+exactly; a broken, foreign, newer, cut-short or huge file is refused with one sentence (`TraceError`).
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from blockviz.sampling.passes import (
+    FORMAT,
+    PHASES,
+    REASON_CODE,
+    REASONS,
+    STATE_CODE,
+    STATES,
+    TOP,
+    Check,
+    End,
+    Header,
+    ModelFacts,
+    Pass,
+    TraceError,
+)
+from blockviz.sampling.trace_lines import Event, LineReader, LineWriter, Piece
+
+__all__ = [
+    "FORMAT",
+    "PHASES",
+    "REASONS",
+    "REASON_CODE",
+    "STATES",
+    "STATE_CODE",
+    "TOP",
+    "Check",
+    "End",
+    "Event",
+    "Header",
+    "LineReader",
+    "LineWriter",
+    "ModelFacts",
+    "Pass",
+    "Piece",
+    "Trace",
+    "TraceError",
+]
+
+MAX_BYTES = 256 * 2**20
+"""Bytes of a trace's lines (decompressed) and of its file."""
+MAX_LINE_BYTES = 4 * 2**20
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A whole run. P passes, L positions; `pieces` maps every token id that occurs to its display piece.
+
+    Column properties are numpy arrays, one row per pass: [P], or [P, L] where the value belongs to a position. Values known only
+    in the active window stand at their canvas positions, with NaN (floats), -1 (tokens) or 0 (reasons) elsewhere.
+    """
+
+    header: Header
+    passes: tuple[Pass, ...]
+    end: End
+    pieces: dict[int, str]
+
+    @classmethod
+    def collect(cls, events: Iterable[Event], piece: Piece) -> Trace:
+        """The trace of a whole stream of events; `piece` gives the display piece of a token id. Raises `TraceError`."""
+        writer = LineWriter(piece)
+        header, passes, end = None, [], None
+        for event in events:
+            if isinstance(event, Pass):
+                passes.append(event)
+            elif isinstance(event, Header):
+                header = event
+            else:
+                end = event
+        if header is None or end is None:
+            raise TraceError("The run was cut short: it has no header or no end.")
+        return cls(header, tuple(passes), end, writer.pieces([header, *passes]))
+
+    # Columns, one value per pass.
+
+    def column(self, name: str) -> NDArray[Any]:
+        """One scalar field of every pass as an array [P] (`cut` is NaN where nothing was re-noised)."""
+        values = [getattr(entry, name) for entry in self.passes]
+        if name == "cut":
+            return np.array([np.nan if value is None else value for value in values], np.float64)
+        return np.array(values)
+
+    @cached_property
+    def tokens(self) -> NDArray[np.int32]:
+        """Token ids after each pass [P, L]."""
+        return self._canvas("tokens", np.int32)
+
+    @cached_property
+    def tokens_before(self) -> NDArray[np.int32]:
+        """Token ids before each pass [P, L]; before the first pass, those after it."""
+        return np.concatenate((self.tokens[:1], self.tokens[:-1]))
+
+    @cached_property
+    def states(self) -> NDArray[np.uint8]:
+        """State codes after each pass [P, L], indices into STATES."""
+        return self._canvas("states", np.uint8)
+
+    @cached_property
+    def reasons(self) -> NDArray[np.uint8]:
+        """Why each position is as it is after the pass [P, L], indices into REASONS; 0 (none) outside the window."""
+        return self._scatter("reasons", 0, np.uint8)
+
+    @cached_property
+    def confidence(self) -> NDArray[np.float32]:
+        """Probability the latest prediction gives the token in place [P, L]; NaN outside the window."""
+        return self._scatter("confidence", np.nan, np.float32)
+
+    @cached_property
+    def entropy(self) -> NDArray[np.float32]:
+        """Entropy of the latest prediction in nats [P, L]; NaN outside the window."""
+        return self._scatter("entropy", np.nan, np.float32)
+
+    @cached_property
+    def ar_logprob(self) -> NDArray[np.float32]:
+        """Autoregressive log-probability of the proposal in nats [P, L]; NaN where it was not verified."""
+        return self._scatter("ar_logprob", np.nan, np.float32)
+
+    @cached_property
+    def score(self) -> NDArray[np.float32]:
+        """The score that decided what was re-noised [P, L]; NaN where none did."""
+        return self._scatter("score", np.nan, np.float32)
+
+    @cached_property
+    def verify_tokens(self) -> NDArray[np.int32]:
+        """Noise tokens the verification was drawn with [P, L]; -1 where there were none."""
+        return self._scatter("verify_tokens", -1, np.int32)
+
+    def _canvas(self, name: str, dtype: type) -> NDArray[Any]:
+        out = np.empty((len(self.passes), self.header.length), dtype)
+        for row, entry in zip(out, self.passes, strict=True):
+            row[:] = getattr(entry, name)
+        out.flags.writeable = False
+        return out
+
+    def _scatter(self, name: str, missing: float, dtype: type) -> NDArray[Any]:
+        out = np.full((len(self.passes), self.header.length), missing, dtype)
+        for row, entry in zip(out, self.passes, strict=True):
+            row[entry.start : entry.stop] = getattr(entry, name)
+        out.flags.writeable = False
+        return out
+
+    # Frames.
+
+    def passes_frame(self) -> pd.DataFrame:
+        """One row per pass with its scalar facts, indexed by pass."""
+        names = "phase block step alpha_t alpha_s temperature nfe_denoise nfe_verify cached clean ms start stop k cut"
+        frame = pd.DataFrame({name: self.column(name) for name in names.split()})
+        return frame.rename_axis("pass")
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per pass and position (P x L rows): the facts of the pass, and token before and after, piece, state, reason,
+        confidence, entropy, ar_logprob, score and the likeliest candidate of that position."""
+        passes, length = len(self.passes), self.header.length
+        facts = self.passes_frame().reset_index()
+        frame = facts.loc[facts.index.repeat(length)].reset_index(drop=True)
+        pieces = pd.Series(self.pieces, dtype=object)
+        best, best_probability = self._best()
+        return frame.assign(
+            position=np.tile(np.arange(length), passes),
+            position_block=np.tile(np.arange(length) // self.header.block_size, passes),
+            token_before=self.tokens_before.ravel(),
+            token=self.tokens.ravel(),
+            piece=pieces.reindex(self.tokens.ravel()).to_numpy(),
+            state=pd.Categorical.from_codes(self.states.ravel(), list(STATES)),
+            reason=pd.Categorical.from_codes(self.reasons.ravel(), list(REASONS)),
+            confidence=self.confidence.ravel(),
+            entropy=self.entropy.ravel(),
+            ar_logprob=self.ar_logprob.ravel(),
+            score=self.score.ravel(),
+            best=best.ravel(),
+            best_probability=best_probability.ravel(),
+        )
+
+    def _best(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        ids = np.full((len(self.passes), self.header.length), -1, np.int32)
+        probabilities = np.full(ids.shape, np.nan, np.float32)
+        for index, entry in enumerate(self.passes):
+            window = slice(entry.start, entry.stop)
+            ids[index, window] = entry.top_ids[:, 0]
+            probabilities[index, window] = np.where(entry.top_ids[:, 0] >= 0, entry.top_probs[:, 0], np.nan)
+        return ids, probabilities
+
+    def same_content(self, other: Trace) -> bool:
+        """Whether both are the same run in everything but run id, creation time, wall time and milliseconds."""
+        mine = replace(self.header, run="", created="")
+        theirs = replace(other.header, run="", created="")
+        return (
+            mine == theirs
+            and replace(self.end, seconds=0.0) == replace(other.end, seconds=0.0)
+            and self.pieces == other.pieces
+            and len(self.passes) == len(other.passes)
+            and all(
+                a.same(b, ignore=frozenset({"ms"})) for a, b in zip(self.passes, other.passes, strict=True)
+            )
+        )
+
+    # Lines and files.
+
+    def events(self) -> Iterator[Event]:
+        """Header, passes and end in order, as `stream` yields them."""
+        yield self.header
+        yield from self.passes
+        yield self.end
+
+    def to_lines(self) -> Iterator[str]:
+        """The trace as lines, each ending in a newline."""
+        writer = LineWriter(self.pieces.__getitem__)
+        for event in self.events():
+            yield writer.line(event)
+
+    @classmethod
+    def from_lines(cls, lines: Iterable[str]) -> Trace:
+        """The trace of lines, with or without their newlines; raises `TraceError` with the reason."""
+        reader = LineReader()
+        passes = []
+        for line in lines:
+            event = reader.read(line)
+            if isinstance(event, Pass):
+                passes.append(event)
+        if reader.header is None:
+            raise TraceError("The trace is empty.")
+        if reader.end is None:
+            raise TraceError(f"The trace is cut short: it has {len(passes)} passes and no end.")
+        return cls(reader.header, tuple(passes), reader.end, reader.pieces)
+
+    def save(self, path: str | Path) -> None:
+        """Write the trace to `path`, gzip-compressed if the name ends in .gz; an existing file is replaced only when complete."""
+        target = Path(path)
+        text = "".join(self.to_lines()).encode("ascii")
+        if len(text) > MAX_BYTES:
+            raise TraceError(f"The trace has {len(text)} bytes; a trace file may have {MAX_BYTES}.")
+        partial = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            partial.write_bytes(gzip.compress(text, 6, mtime=0) if target.suffix == ".gz" else text)
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Trace:
+        """The trace in the file `path`, compressed or not; raises `TraceError` with the reason, OSError if it cannot be opened."""
+        with open(path, "rb") as raw:
+            size = os.fstat(raw.fileno()).st_size
+            if size > MAX_BYTES:
+                raise TraceError(f"The file has {size} bytes; a trace file may have {MAX_BYTES}.")
+            zipped = raw.read(2) == b"\x1f\x8b"
+            raw.seek(0)
+            return cls.from_lines(_bounded(gzip.GzipFile(fileobj=raw) if zipped else raw))
+
+
+def _bounded(file: IO[bytes]) -> Iterator[str]:
+    """The lines of a file, never holding more than one, with the total size bounded while reading."""
+    total = 0
+    try:
+        while line := file.readline(MAX_LINE_BYTES + 1):
+            total += len(line)
+            if len(line) > MAX_LINE_BYTES:
+                raise TraceError(f"The trace has a line of more than {MAX_LINE_BYTES} bytes.")
+            if total > MAX_BYTES:
+                raise TraceError(f"The trace has more than {MAX_BYTES} bytes.")
+            yield line.decode("utf-8")
+    except UnicodeDecodeError:
+        raise TraceError("The file is not text, so it is no trace.") from None
+    except EOFError:
+        raise TraceError("The trace is cut short: its compressed data ends early.") from None
+    except (gzip.BadGzipFile, zlib.error):
+        raise TraceError("The file's compressed data is damaged.") from None
