@@ -1,0 +1,138 @@
+"""Text to token ids and back, and the short visible piece by which a token is shown."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+_END_NAMES = ("<eos>", "</s>", "<|endoftext|>", "<|eos|>", "<|end|>", "[EOS]")
+_PAD_NAMES = ("<pad>", "[PAD]", "<|pad|>", "<|padding|>")
+_VISIBLE = {" ": "\u2423", "\n": "\u23ce", "\t": "\u21e5"}
+_HOLE = "\u27e8?\u27e9"
+
+
+class UnknownText(ValueError):
+    """A text has words the model does not know; `words` pairs each with the nearest words it does know."""
+
+    def __init__(self, words: list[tuple[str, tuple[str, ...]]]) -> None:
+        self.words = words
+        named = [f'"{word}"' + (f" (nearest: {', '.join(near)})" if near else "") for word, near in words]
+        more = f" and {len(named) - 5} more" if len(named) > 5 else ""
+        super().__init__(f"The model does not know {', '.join(named[:5])}{more}.")
+
+
+def _byte_of_character() -> dict[str, int]:
+    """GPT-2's reversible table: printable bytes stand for themselves, the others for characters from 256 on."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    table = {chr(byte): byte for byte in printable}
+    table.update({chr(256 + i): byte for i, byte in enumerate(others)})
+    return table
+
+
+class Tokens:
+    """A tokenizer as the rest of the program uses it; `specials` are its special tokens, never made from typed text."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+        self.vocab_size = tokenizer.get_vocab_size()
+        parts = json.loads(tokenizer.to_str())
+        self.word_level = parts["model"].get("type") == "WordLevel"
+        kinds = [parts["decoder"], *((parts["decoder"] or {}).get("decoders") or [])]
+        self._byte_level = any(kind and kind.get("type") == "ByteLevel" for kind in kinds)
+        self.specials: dict[str, int] = {
+            token.content: i for i, token in tokenizer.get_added_tokens_decoder().items() if token.special
+        }
+        self.end_id = next((self.specials[name] for name in _END_NAMES if name in self.specials), None)
+        self.pad_id = next((self.specials[name] for name in _PAD_NAMES if name in self.specials), None)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Tokens:
+        """Read a tokenizer.json; the errors of `tokenizers` (bare Exception) pass through."""
+        return cls(Tokenizer.from_str(Path(path).read_text(encoding="utf-8")))
+
+    def save(self, path: str | Path) -> None:
+        """Write tokenizer.json."""
+        Path(path).write_text(self.tokenizer.to_str(pretty=True) + "\n", encoding="utf-8")
+
+    @cached_property
+    def _vocabulary(self) -> dict[str, int]:
+        return self.tokenizer.get_vocab(with_added_tokens=True)
+
+    @cached_property
+    def _words(self) -> list[str]:
+        return sorted(word for word in self._vocabulary if word not in self.specials)
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a text, normalised by the tokenizer; UnknownText names words and special tokens it refuses."""
+        unknown = self._unknown(text)
+        if unknown:
+            raise UnknownText([(word, self._nearest(word)) for word in unknown])
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
+
+    def _unknown(self, text: str) -> list[str]:
+        lowered = text.lower()
+        found = [name for name in self.specials if name.lower() in lowered]
+        if self.word_level:
+            normal = self.tokenizer.normalizer.normalize_str(text) if self.tokenizer.normalizer else text
+            splitter = self.tokenizer.pre_tokenizer
+            pieces = [piece for piece, _ in splitter.pre_tokenize_str(normal)] if splitter else normal.split()
+            known = self._vocabulary
+            found += [piece for piece in pieces if piece not in known or piece in self.specials]
+        return list(dict.fromkeys(found))
+
+    def _nearest(self, word: str) -> tuple[str, ...]:
+        if not self.word_level or not re.search(r"[^\W\d_]", word) or word in self.specials:
+            return ()
+        return tuple(difflib.get_close_matches(word[:40], self._words, n=3, cutoff=0.5))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of the ids as a whole, without special tokens; an id outside the tokenizer (MASK) reads as "⟨?⟩"."""
+        runs: list[list[int] | None] = []
+        for i in ids:
+            if not 0 <= i < self.vocab_size:
+                runs.append(None)
+            elif runs and runs[-1] is not None:
+                runs[-1].append(int(i))
+            else:
+                runs.append([int(i)])
+        texts = [
+            _HOLE if run is None else self.tokenizer.decode(run, skip_special_tokens=True) for run in runs
+        ]
+        return (" " if self.word_level else "").join(text for text in texts if text)
+
+    def piece(self, token_id: int) -> str:
+        """How one token is shown: its text with ␣ ⏎ ⇥ for white space and ⟨E2⟩ for bytes that are no text alone."""
+        name = self.tokenizer.id_to_token(int(token_id)) if 0 <= token_id < self.vocab_size else None
+        if name is None:
+            return _HOLE
+        if name in self.specials:
+            return name
+        text = _bytes_as_text(name) if self._byte_level else name
+        shown = "".join(_visible(character) for character in text)
+        return shown or "\u27e8\u27e9"
+
+
+_BYTES = _byte_of_character()
+
+
+def _bytes_as_text(name: str) -> str:
+    if any(character not in _BYTES for character in name):
+        return name  # an added token, stored as plain text
+    raw = bytes(_BYTES[character] for character in name)
+    text = raw.decode("utf-8", errors="surrogateescape")
+    return "".join(f"\u27e8{ord(c) - 0xDC00:02X}\u27e9" if 0xDC80 <= ord(c) <= 0xDCFF else c for c in text)
+
+
+def _visible(character: str) -> str:
+    if character in _VISIBLE:
+        return _VISIBLE[character]
+    if character.isprintable() and not character.isspace():
+        return character
+    return f"\u27e8{ord(character):02X}\u27e9"
