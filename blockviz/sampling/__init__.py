@@ -1,1 +1,1 @@
-"""Samplers and what they record: settings, the loop, the trace. Import the modules directly; this file imports nothing."""
+"""Samplers and what they record: settings, the loop, the trace (import the modules directly)."""

@@ -1,7 +1,8 @@
 """What a run consists of: a header, passes (one recorded state change each), and an end. Knows no torch and no file.
 
-Numbers are rounded to fixed point when a pass is made, so that what is in memory, in a file and on the page is the same:
-probabilities to 1e-4 (those of candidates to 1e-3), nats and scores to 1e-3 (clipped to +-99), alphas to 1e-6, milliseconds to 1e-3.
+Numbers are rounded to fixed point when a pass is made, so that what is in memory, in a file and on the page is the
+same: probabilities to 1e-4 (those of candidates to 1e-3), nats and scores to 1e-3 (clipped to +-99), alphas to 1e-6,
+milliseconds to 1e-3.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class ModelFacts:
 
 @dataclass(frozen=True)
 class Header:
-    """What holds for a whole run. `tokens` are the prompt's ids, `created` is ISO 8601 in UTC, `run` a random hex id."""
+    """What holds for a whole run: `tokens` are the prompt's ids, `created` is ISO 8601 in UTC, `run` random hex."""
 
     run: str
     model: ModelFacts
@@ -117,14 +118,15 @@ class End:
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """One recorded state change. Arrays are copied, rounded to fixed point and made read-only: nothing aliases the canvas.
+    """One recorded state change. Its arrays are copied, rounded and made read-only: nothing aliases the canvas.
 
-    `tokens` (int32) and `states` (uint8, index into STATES) cover the canvas [L] after the pass. The other arrays cover the
-    active window [start, stop), W positions: `reasons` uint8 (index into REASONS); `confidence` probability and `entropy` nats of
-    the latest prediction; `ar_logprob` nats (NaN unless verified); `score` (NaN unless a decision); `top_ids` int32 [W, 5] (-1
-    where there is none) with `top_probs`; `verify_tokens` int32 (-1 unless drawn). `nfe_denoise` and `nfe_verify` count network
-    calls of the run so far; `cached` is the cache length in tokens before this pass' call, `clean` the clean tokens that call
-    carried and committed; `k` positions were re-noised, of which `cut` is the lowest score.
+    `tokens` (int32) and `states` (uint8, index into STATES) cover the canvas [L] after the pass. The other arrays cover
+    the active window [start, stop), W positions: `reasons` uint8 (index into REASONS); `confidence` (probability) and
+    `entropy` (nats) of the latest prediction; `ar_logprob` in nats (NaN unless verified); `score` (NaN unless it
+    decided); `top_ids` int32 [W, 5] (-1 where there is none) with `top_probs`; `verify_tokens` int32 (-1 unless drawn).
+    `nfe_denoise` and `nfe_verify` count network calls of the run so far; `cached` is the cache length in tokens before
+    this pass' call, `clean` the clean tokens which that call carried and committed; `k` positions were re-noised, of
+    which `cut` is the lowest score.
     """
 
     phase: Phase
@@ -218,7 +220,7 @@ class Pass:
         verify_tokens: ArrayLike | None = None,
         checks: Iterable[Check] = (),
     ) -> Pass:
-        """A pass from arrays of any kind (numpy, lists, CPU tensors); what is left out is "not known" (NaN, -1, reason none)."""
+        """A pass from arrays, lists or CPU tensors; what is left out is "not known" (NaN, -1, reason none)."""
         width = stop - start
         unknown = np.full(width, np.nan, dtype=np.float32)
         return cls(
@@ -274,14 +276,14 @@ class Pass:
 _PASS_FIELDS: tuple[str, ...] = tuple(entry.name for entry in fields(Pass))
 
 
-def _copy(values: Any, dtype: type) -> Any:
-    copy = np.array(values, dtype=dtype)
+def _copy(values: Any, dtype: type) -> NDArray[Any]:
+    copy: NDArray[Any] = np.array(values, dtype=dtype)
     copy.flags.writeable = False
     return copy
 
 
 def _fixed(values: Any, scale: float, low: float, high: float) -> Floats:
-    """The values clipped and rounded to multiples of 1 / scale; NaN stays NaN (with one bit pattern), -0 becomes 0."""
+    """The values clipped and rounded to multiples of 1 / scale; NaN stays NaN (in one bit pattern), -0 becomes 0."""
     steps = np.array(values, dtype=np.float64)
     np.minimum(steps, high, out=steps)
     np.maximum(steps, low, out=steps)
@@ -291,7 +293,7 @@ def _fixed(values: Any, scale: float, low: float, high: float) -> Floats:
 
 
 def unscaled(steps: NDArray[np.float64], scale: float) -> Floats:
-    """Fixed-point steps (float64, NaN allowed) as read-only float32 values: the one place that maps steps to numbers."""
+    """Fixed-point steps (float64, NaN allowed) as read-only float32: the one place that maps steps to numbers."""
     values = ((steps + 0.0) / scale).astype(np.float32)
     missing = np.isnan(values)
     if missing.any():
@@ -301,7 +303,7 @@ def unscaled(steps: NDArray[np.float64], scale: float) -> Floats:
 
 
 def _candidates(ids: Any, probs: Any) -> tuple[Ints, Floats]:
-    """Candidates in descending order, those of probability 0 (after rounding) and of id -1 taken out (id -1, probability 0)."""
+    """Candidates in descending order, without those of id -1 or of a probability that rounds to 0."""
     order_ids = np.array(ids, dtype=np.int32)
     steps = np.rint(np.array(probs, dtype=np.float64) * TOP_SCALE)
     if order_ids.shape != steps.shape:

@@ -1,7 +1,7 @@
 """The trace of a run: settings plus all passes, as columns, as pandas frames, and as a file. Knows no torch.
 
-Files are the lines of `trace_lines` (the same the page streams), gzip-compressed when the name ends in `.gz`. They round-trip
-exactly; a broken, foreign, newer, cut-short or huge file is refused with one sentence (`TraceError`).
+Files are the lines of `trace_lines` (the same the page streams), gzip-compressed when the name ends in `.gz`. They
+round-trip exactly; a broken, foreign, newer, cut-short or huge file is refused with one sentence (`TraceError`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from blockviz.sampling.passes import (
     Pass,
     TraceError,
 )
-from blockviz.sampling.trace_lines import Event, LineReader, LineWriter, Piece
+from blockviz.sampling.trace_lines import Event, LineWriter, Piece
+from blockviz.sampling.trace_reader import LineReader
 
 __all__ = [
     "FORMAT",
@@ -66,8 +67,9 @@ MAX_LINE_BYTES = 4 * 2**20
 class Trace:
     """A whole run. P passes, L positions; `pieces` maps every token id that occurs to its display piece.
 
-    Column properties are numpy arrays, one row per pass: [P], or [P, L] where the value belongs to a position. Values known only
-    in the active window stand at their canvas positions, with NaN (floats), -1 (tokens) or 0 (reasons) elsewhere.
+    Column properties are numpy arrays, one row per pass: [P], or [P, L] where the value belongs to a position. Values
+    known only in the active window stand at their canvas positions, with NaN (floats), -1 (tokens) or 0 (reasons)
+    elsewhere.
     """
 
     header: Header
@@ -77,7 +79,7 @@ class Trace:
 
     @classmethod
     def collect(cls, events: Iterable[Event], piece: Piece) -> Trace:
-        """The trace of a whole stream of events; `piece` gives the display piece of a token id. Raises `TraceError`."""
+        """The trace of a whole stream of events; `piece` maps a token id to its display piece. Raises `TraceError`."""
         writer = LineWriter(piece)
         header, passes, end = None, [], None
         for event in events:
@@ -146,14 +148,14 @@ class Trace:
         return self._scatter("verify_tokens", -1, np.int32)
 
     def _canvas(self, name: str, dtype: type) -> NDArray[Any]:
-        out = np.empty((len(self.passes), self.header.length), dtype)
+        out: NDArray[Any] = np.empty((len(self.passes), self.header.length), dtype)
         for row, entry in zip(out, self.passes, strict=True):
             row[:] = getattr(entry, name)
         out.flags.writeable = False
         return out
 
     def _scatter(self, name: str, missing: float, dtype: type) -> NDArray[Any]:
-        out = np.full((len(self.passes), self.header.length), missing, dtype)
+        out: NDArray[Any] = np.full((len(self.passes), self.header.length), missing, dtype)
         for row, entry in zip(out, self.passes, strict=True):
             row[entry.start : entry.stop] = getattr(entry, name)
         out.flags.writeable = False
@@ -168,8 +170,11 @@ class Trace:
         return frame.rename_axis("pass")
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per pass and position (P x L rows): the facts of the pass, and token before and after, piece, state, reason,
-        confidence, entropy, ar_logprob, score and the likeliest candidate of that position."""
+        """One row per pass and position (P x L rows).
+
+        Columns: the facts of the pass, then token before and after, piece, state, reason, confidence, entropy,
+        ar_logprob, score and the likeliest candidate of that position.
+        """
         passes, length = len(self.passes), self.header.length
         facts = self.passes_frame().reset_index()
         frame = facts.loc[facts.index.repeat(length)].reset_index(drop=True)
@@ -244,7 +249,7 @@ class Trace:
         return cls(reader.header, tuple(passes), reader.end, reader.pieces)
 
     def save(self, path: str | Path) -> None:
-        """Write the trace to `path`, gzip-compressed if the name ends in .gz; an existing file is replaced only when complete."""
+        """Write the trace to `path`, gzip-compressed if the name ends in .gz; replaces a file only when complete."""
         target = Path(path)
         text = "".join(self.to_lines()).encode("ascii")
         if len(text) > MAX_BYTES:
@@ -258,17 +263,17 @@ class Trace:
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
-        """The trace in the file `path`, compressed or not; raises `TraceError` with the reason, OSError if it cannot be opened."""
+        """The trace in the file `path`, compressed or not; raises `TraceError` with the reason, or `OSError`."""
         with open(path, "rb") as raw:
             size = os.fstat(raw.fileno()).st_size
             if size > MAX_BYTES:
                 raise TraceError(f"The file has {size} bytes; a trace file may have {MAX_BYTES}.")
             zipped = raw.read(2) == b"\x1f\x8b"
             raw.seek(0)
-            return cls.from_lines(_bounded(gzip.GzipFile(fileobj=raw) if zipped else raw))
+            return cls.from_lines(_bounded(gzip.open(raw) if zipped else raw))
 
 
-def _bounded(file: IO[bytes]) -> Iterator[str]:
+def _bounded(file: IO[bytes] | gzip.GzipFile) -> Iterator[str]:
     """The lines of a file, never holding more than one, with the total size bounded while reading."""
     total = 0
     try:

@@ -1,0 +1,347 @@
+"""The fields of a sampler's settings: their words, bounds and defaults, and what each accepts. Knows no torch.
+
+Only `settings.py` and its users read this module; import the names from there.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["int", "float", "bool", "choice"]
+
+MAX_LENGTH = 4096
+MAX_STEPS = 256
+LOWEST_POSITIVE_TEMPERATURE = 0.01
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used; the message is one sentence naming the field, the value and what is allowed."""
+
+    def __init__(self, field: str, value: object, allowed: str) -> None:
+        self.field = field
+        self.value = value
+        self.allowed = allowed
+        super().__init__(f"{field} cannot be {_shown(value)}: allowed is {allowed}.")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One value of a choice field, with the words the page shows for it."""
+
+    value: str
+    label: str
+    help: str
+
+
+@dataclass(frozen=True)
+class Field:
+    """One setting as people see it: its words, its bounds (inclusive) and the step of its slider.
+
+    `default` None means that the value may be left out (the model's own is used).
+    """
+
+    name: str
+    label: str
+    help: str
+    kind: Kind
+    default: Any
+    minimum: float | None = None
+    maximum: float | None = None
+    step: float | None = None
+    choices: tuple[Choice, ...] = ()
+
+    @property
+    def optional(self) -> bool:
+        """Whether None is a value of this field."""
+        return self.default is None
+
+    @property
+    def allowed(self) -> str:
+        """What the field accepts, in words, as error messages and help texts say it."""
+        if self.kind == "choice":
+            return "one of " + ", ".join(choice.value for choice in self.choices)
+        if self.kind == "bool":
+            return "true or false"
+        noun = "a whole number" if self.kind == "int" else "a number"
+        words = f"{noun} from {self.minimum:g} to {_number(self.maximum)}"
+        if self.name == "temperature":
+            words = f"0, or {noun} from {LOWEST_POSITIVE_TEMPERATURE:g} to {_number(self.maximum)}"
+        return words + (", or nothing for the model's own" if self.optional else "")
+
+
+_PREDICTORS = (
+    Choice(
+        "ancestral",
+        "Block diffusion",
+        "Each block starts as noise and is denoised in several steps; blocks follow each other.",
+    ),
+    Choice("autoregressive", "Left to right", "One token at a time, one network call per token."),
+)
+
+_CORRECTORS = (
+    Choice(
+        "none",
+        "None",
+        "No second thoughts: each step draws what it reveals and never takes a clean token back by its score.",
+    ),
+    Choice(
+        "ar_nll",
+        "AR surprise (ARPC)",
+        "Re-noises the tokens that the same network, reading left to right, finds least likely; "
+        "one extra call each time.",
+    ),
+    Choice(
+        "ar_gap",
+        "AR gap",
+        "Re-noises the tokens furthest below what the left-to-right reading would have put there; "
+        "one extra call each time.",
+    ),
+    Choice(
+        "ar_entropy",
+        "AR entropy",
+        "Re-noises where the left-to-right reading is least certain; one extra call each time.",
+    ),
+    Choice(
+        "kld",
+        "KL divergence",
+        "Re-noises where diffusion and left-to-right predictions differ most (KL); masked noise re-masks every already "
+        "revealed token first, because it counts as certain.",
+    ),
+    Choice(
+        "reverse_kld",
+        "Reverse KL divergence",
+        "As KL divergence, the other way round; masked noise re-masks every already revealed token first.",
+    ),
+    Choice(
+        "tvd",
+        "Total variation",
+        "As KL divergence, by total variation distance; masked noise re-masks every already revealed token first.",
+    ),
+    Choice(
+        "entropy",
+        "Diffusion entropy (EIPC)",
+        "Re-noises where the diffusion prediction is least certain; masked noise never re-masks a revealed token, so "
+        "that tokens appear in order of certainty.",
+    ),
+    Choice(
+        "confidence",
+        "Confidence",
+        "Re-noises the drawn tokens to which the diffusion prediction gives the lowest probability.",
+    ),
+    Choice(
+        "margin",
+        "Margin",
+        "Re-noises where the two best candidates of the diffusion prediction are closest to each other.",
+    ),
+    Choice(
+        "random",
+        "Random",
+        "Re-noises positions drawn at random: what a corrector is worth without information.",
+    ),
+)
+
+_SCHEDULES = (
+    Choice("model", "The model's", "The noise schedule the model was trained with."),
+    Choice("log-linear", "Log-linear", "The same share of tokens is cleaned in every step."),
+    Choice("cosine", "Cosine", "Few tokens are cleaned in the first steps and many in the last ones."),
+)
+
+FIELDS: dict[str, Field] = {
+    field.name: field
+    for field in (
+        Field(
+            "predictor",
+            "Predictor",
+            "How noise becomes text.",
+            "choice",
+            "ancestral",
+            choices=_PREDICTORS,
+        ),
+        Field(
+            "corrector",
+            "Corrector",
+            "Which tokens of a proposal are turned back into noise: those with the worst score.",
+            "choice",
+            "none",
+            choices=_CORRECTORS,
+        ),
+        Field(
+            "block_size",
+            "Block size",
+            "Tokens written together; 1 is left to right, the canvas length is one big block.",
+            "int",
+            16,
+            1,
+            MAX_LENGTH,
+            1,
+        ),
+        Field(
+            "steps",
+            "Steps per block",
+            "Denoising steps for each block; more steps are slower and usually better.",
+            "int",
+            8,
+            1,
+            MAX_STEPS,
+            1,
+        ),
+        Field(
+            "temperature",
+            "Temperature",
+            "How freely tokens are drawn: 1 as the model predicts, lower is more cautious, "
+            "0 always takes the likeliest.",
+            "float",
+            1.0,
+            0.0,
+            2.0,
+            0.05,
+        ),
+        Field(
+            "warmup",
+            "Warm-up steps",
+            "Steps at the start of each block that run without the corrector.",
+            "int",
+            0,
+            0,
+            MAX_STEPS,
+            1,
+        ),
+        Field(
+            "every",
+            "Correct every",
+            "Use the corrector at every n-th step after the warm-up (never at the last step).",
+            "int",
+            1,
+            1,
+            MAX_STEPS,
+            1,
+        ),
+        Field(
+            "ar_prefix",
+            "AR prefix",
+            "Tokens written left to right before the first block.",
+            "int",
+            0,
+            0,
+            MAX_LENGTH,
+            1,
+        ),
+        Field(
+            "schedule",
+            "Noise schedule",
+            "How the share of clean tokens grows over the steps of a block.",
+            "choice",
+            "model",
+            choices=_SCHEDULES,
+        ),
+        Field(
+            "length",
+            "Canvas length",
+            "Positions on the canvas, prompt included; empty for the model's own length.",
+            "int",
+            None,
+            1,
+            MAX_LENGTH,
+            1,
+        ),
+        Field(
+            "fill_canvas",
+            "Fill the canvas",
+            "Keep writing to the last position instead of stopping with the block that contains the end token.",
+            "bool",
+            False,
+        ),
+        Field(
+            "use_cache",
+            "KV cache",
+            "Keep the keys and values of finished blocks; off recomputes them in every pass: same text, slower.",
+            "bool",
+            True,
+        ),
+        Field(
+            "seed",
+            "Seed",
+            "The same seed, settings and prompt give the same run.",
+            "int",
+            0,
+            0,
+            2**31 - 1,
+            1,
+        ),
+    )
+}
+
+
+def coerce(name: str, value: object) -> Any:
+    """The value of field `name` as its own type; raises `SettingsError` for another type or out of bounds."""
+    field = FIELDS[name]
+    if value is None and field.optional:
+        return None
+    if field.kind == "choice":
+        if isinstance(value, str) and any(choice.value == value for choice in field.choices):
+            return value
+    elif field.kind == "bool":
+        if isinstance(value, bool) or type(value).__name__ == "bool":  # numpy's bool is no subclass of bool
+            return bool(value)
+    elif type(value) is not bool and isinstance(value, numbers.Real):
+        try:
+            number = int(value) if isinstance(value, numbers.Integral) else float(value)
+        except OverflowError:
+            number = math.inf
+        if _within(field, number):
+            return int(number) if field.kind == "int" else float(number)
+    raise SettingsError(name, value, field.allowed)
+
+
+def from_text(name: str, text: str) -> Any:
+    """The value of field `name` written as text (a command line flag, a link); raises `SettingsError`."""
+    if name not in FIELDS:
+        raise SettingsError(name, text, "one of " + ", ".join(FIELDS))
+    field, word = FIELDS[name], text.strip()
+    if field.optional and word.lower() in ("", "none", "null"):
+        return None
+    if field.kind == "choice":
+        return coerce(name, word)
+    if field.kind == "bool":
+        words = {
+            "true": True,
+            "1": True,
+            "yes": True,
+            "on": True,
+            "false": False,
+            "0": False,
+            "no": False,
+            "off": False,
+        }
+        return coerce(name, words.get(word.lower(), text))
+    try:
+        return coerce(name, float(word) if len(word) <= 64 else word)
+    except ValueError:
+        raise SettingsError(name, text, field.allowed) from None
+
+
+def _within(field: Field, number: float) -> bool:
+    if isinstance(number, float) and (
+        not math.isfinite(number) or (field.kind == "int" and number != int(number))
+    ):
+        return False
+    if field.minimum is None or field.maximum is None or not field.minimum <= number <= field.maximum:
+        return False
+    # Logits divided by a vanishing temperature overflow; zero is a branch of its own (argmax).
+    return field.name != "temperature" or number == 0 or number >= LOWEST_POSITIVE_TEMPERATURE
+
+
+def _number(value: float | None) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _shown(value: object) -> str:
+    """The value as an error message shows it: short, whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # a foreign object's repr may fail in any way, and the message must still be made
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,343 @@
+"""Reading the lines of a trace: checks everything, executes nothing, refuses the unknown with one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, get_args
+
+import numpy as np
+
+from blockviz.sampling.json_checks import (
+    check_keys,
+    load_object,
+    number,
+    refuse,
+    text_of,
+    two_numbers,
+    whole,
+    wholes,
+    word_of,
+)
+from blockviz.sampling.passes import (
+    FORMAT,
+    PHASES,
+    PROBABILITY_SCALE,
+    REASONS,
+    SCORE_LIMIT,
+    SCORE_SCALE,
+    STATES,
+    TOP,
+    TOP_SCALE,
+    VERDICTS,
+    Check,
+    End,
+    Finished,
+    Floats,
+    Header,
+    ModelFacts,
+    Pass,
+    TraceError,
+    unscaled,
+)
+from blockviz.sampling.settings import MAX_LENGTH, SettingsError, parse
+from blockviz.sampling.trace_lines import FLOATS, SCALES, Event
+
+MAX_PASSES = 100_000
+MAX_CELLS = 32 * 2**20
+"""Passes x positions of one trace: 160 MB in memory."""
+MAX_PIECE = 512
+MAX_ID = 2**31 - 1
+
+_HEADER_KEYS = frozenset(
+    (
+        *(
+            "blockviz",
+            "run",
+            "model",
+            "settings",
+            "prompt",
+            "prompt_length",
+            "length",
+            "block_size",
+            "tokens",
+        ),
+        *("device", "versions", "created", "pieces"),
+    )
+)
+_OPTIONAL_KEYS = frozenset((*FLOATS, "top", "noise", "checks", "pieces"))
+_PASS_KEYS = _OPTIONAL_KEYS | frozenset(
+    (
+        *("i", "phase", "block", "step", "alpha", "temp", "nfe", "cached", "clean", "ms", "win", "k", "cut"),
+        *("set", "state", "why"),
+    )
+)
+_SCORE_STEPS = int(SCORE_LIMIT * SCORE_SCALE)
+_RANGES = {
+    "conf": (0, int(PROBABILITY_SCALE)),
+    "ent": (-_SCORE_STEPS, _SCORE_STEPS),
+    "ar": (-_SCORE_STEPS, 0),
+    "score": (-_SCORE_STEPS, _SCORE_STEPS),
+}
+
+
+class LineReader:
+    """Turns the lines of one run back into events; `read` raises `TraceError` with the line's number and the reason."""
+
+    def __init__(self) -> None:
+        self.header: Header | None = None
+        self.end: End | None = None
+        self.pieces: dict[int, str] = {}
+        self._lines = 0
+        self._tokens: np.ndarray | None = None
+        self._checks: tuple[Check, ...] = ()
+        self._nfe = (0, 0)
+        self._passes = 0
+
+    def read(self, line: str) -> Event:
+        """The event of the next line."""
+        try:
+            return self._event(line)
+        except TraceError as error:
+            raise TraceError(f"Line {self._lines + 1} of the trace cannot be used: {error}") from None
+        except SettingsError as error:
+            raise TraceError(
+                f"Line {self._lines + 1} of the trace has settings of another kind: {error}"
+            ) from None
+        finally:
+            self._lines += 1
+
+    def _event(self, line: str) -> Event:
+        body = load_object(line)
+        if self.header is None:
+            self.header = self._header(body)
+            return self.header
+        if self.end is not None:
+            raise TraceError("the run has already ended.")
+        if "end" in body:
+            self.end = self._end(body)
+            return self.end
+        return self._pass(body, self.header)
+
+    def _header(self, body: dict[str, Any]) -> Header:
+        if "blockviz" not in body:
+            raise TraceError("it is not the header of a BlockViz trace.")
+        version = whole(body, "blockviz", 0, MAX_ID)
+        if version > FORMAT:
+            raise TraceError(
+                f"it has format {version}, newer than format {FORMAT}, the newest this BlockViz reads."
+            )
+        if version < FORMAT:
+            raise TraceError(f"it has the unknown format {version}; this BlockViz reads format {FORMAT}.")
+        check_keys(body, _HEADER_KEYS, _HEADER_KEYS - {"pieces"})
+        length = whole(body, "length", 1, MAX_LENGTH)
+        self._learn(body)
+        tokens = wholes(body, "tokens", None, 0, MAX_ID)
+        if len(tokens) > length:
+            refuse("tokens", f"at most {length} ids, as the canvas has")
+        if whole(body, "prompt_length", 0, length) != len(tokens):
+            refuse("prompt_length", f"{len(tokens)}, the number of prompt tokens")
+        settings = body["settings"]
+        if not isinstance(settings, dict):
+            refuse("settings", "an object")
+        versions = body["versions"]
+        if not isinstance(versions, dict) or not all(isinstance(v, str) for v in versions.values()):
+            refuse("versions", "an object of texts")
+        self._known(tokens)
+        return Header(
+            run=text_of(body, "run"),
+            model=_model(body["model"]),
+            settings=parse(settings),
+            prompt=text_of(body, "prompt"),
+            length=length,
+            block_size=whole(body, "block_size", 1, MAX_LENGTH),
+            tokens=tuple(tokens),
+            device=text_of(body, "device"),
+            versions=versions,
+            created=text_of(body, "created"),
+        )
+
+    def _pass(self, body: dict[str, Any], header: Header) -> Pass:
+        check_keys(body, _PASS_KEYS, _PASS_KEYS - _OPTIONAL_KEYS)
+        length = header.length
+        if whole(body, "i", 0, MAX_PASSES - 1) != self._passes:
+            refuse("i", f"{self._passes}, the number of this pass")
+        if (self._passes + 1) * length > MAX_CELLS:
+            raise TraceError(f"the trace is larger than {MAX_CELLS} cells (passes x positions).")
+        start, stop = wholes(body, "win", 2, 0, length)
+        if start > stop:
+            refuse("win", "a start that is not behind its stop")
+        width = stop - start
+        self._learn(body)
+        tokens = self._changed(wholes(body, "set", None, 0, MAX_ID), length)
+        nfe = (wholes(body, "nfe", 2, 0, MAX_ID)[0], body["nfe"][1])
+        if nfe[0] < self._nfe[0] or nfe[1] < self._nfe[1]:
+            refuse("nfe", "counts that never fall")
+        top_ids, top_probs = self._top(body, width)
+        noise = wholes(body, "noise", width, -1, MAX_ID) if "noise" in body else [-1] * width
+        self._known(noise)
+        checks = _checks(body, length) if "checks" in body else self._checks
+        alpha_t, alpha_s = two_numbers(body, "alpha", 0.0, 1.0)
+        entry = Pass(
+            phase=word_of(body, "phase", PHASES),
+            block=whole(body, "block", 0, MAX_LENGTH),
+            step=whole(body, "step", 0, MAX_ID),
+            alpha_t=alpha_t,
+            alpha_s=alpha_s,
+            temperature=number(body["temp"], "temp", 0.0, 1e6),
+            nfe_denoise=nfe[0],
+            nfe_verify=nfe[1],
+            cached=whole(body, "cached", 0, MAX_ID),
+            clean=whole(body, "clean", 0, MAX_ID),
+            ms=number(body["ms"], "ms", 0.0, 1e9),
+            start=start,
+            stop=stop,
+            k=whole(body, "k", 0, width),
+            cut=None if body["cut"] is None else number(body["cut"], "cut", -SCORE_LIMIT, SCORE_LIMIT),
+            tokens=tokens,
+            states=_digits(body, "state", length, len(STATES)),
+            reasons=_digits(body, "why", width, len(REASONS)),
+            confidence=_fixed_point(body, "conf", width),
+            entropy=_fixed_point(body, "ent", width),
+            ar_logprob=_fixed_point(body, "ar", width),
+            score=_fixed_point(body, "score", width),
+            top_ids=top_ids,
+            top_probs=top_probs,
+            verify_tokens=np.array(noise, np.int32),
+            checks=checks,
+        )
+        self._tokens, self._checks, self._nfe = entry.tokens, checks, nfe
+        self._passes += 1
+        return entry
+
+    def _changed(self, flat: list[int], length: int) -> np.ndarray:
+        if len(flat) % 2:
+            refuse("set", "pairs of position and token id")
+        pairs = np.array(flat, dtype=np.int64).reshape(-1, 2)
+        if pairs.size and pairs[:, 0].max() >= length:
+            refuse("set", f"positions below {length}")
+        if self._tokens is None and sorted(flat[::2]) != list(range(length)):
+            refuse("set", "every position once in the first pass")
+        self._known(flat[1::2])
+        tokens = np.zeros(length, np.int32) if self._tokens is None else self._tokens.copy()
+        tokens[pairs[:, 0]] = pairs[:, 1]
+        return tokens
+
+    def _top(self, body: dict[str, Any], width: int) -> tuple[np.ndarray, np.ndarray]:
+        ids = np.full((width, TOP), -1, np.int32)
+        steps = np.zeros((width, TOP), np.float64)
+        rows = body.get("top", [[]] * width)
+        if not isinstance(rows, list) or len(rows) != width:
+            refuse("top", f"{width} lists")
+        for index, row in enumerate(rows):
+            flat = wholes({"top": row}, "top", None, 0, MAX_ID)
+            if len(flat) % 2 or len(flat) > 2 * TOP or any(step > TOP_SCALE for step in flat[1::2]):
+                refuse("top", f"up to {TOP} pairs of id and probability in thousandths")
+            self._known(flat[::2])
+            ids[index, : len(flat) // 2] = flat[::2]
+            steps[index, : len(flat) // 2] = flat[1::2]
+        return ids, unscaled(steps, TOP_SCALE)
+
+    def _end(self, body: dict[str, Any]) -> End:
+        check_keys(body, frozenset({"end"}), frozenset({"end"}))
+        inner = body["end"]
+        names = frozenset({"seconds", "stopped", "finished", "text", "passes"})
+        if not isinstance(inner, dict):
+            refuse("end", "an object")
+        check_keys(inner, names, names)
+        if self._passes == 0:
+            raise TraceError("the run ends before its first pass.")
+        if not isinstance(inner["stopped"], bool):
+            refuse("stopped", "true or false")
+        if whole(inner, "passes", 0, MAX_PASSES) != self._passes:
+            refuse("passes", f"{self._passes}, the number of pass lines")
+        return End(
+            seconds=number(inner["seconds"], "seconds", 0.0, 1e9),
+            stopped=inner["stopped"],
+            finished=word_of(inner, "finished", get_args(Finished)),
+            text=text_of(inner, "text"),
+            passes=inner["passes"],
+        )
+
+    def _learn(self, body: dict[str, Any]) -> None:
+        pieces = body.get("pieces", {})
+        if not isinstance(pieces, dict):
+            refuse("pieces", "an object")
+        for key, piece in pieces.items():
+            if not (key.isascii() and key.isdigit() and len(key) <= 10 and int(key) <= MAX_ID):
+                refuse("pieces", "token ids as keys")
+            if not isinstance(piece, str) or not 0 < len(piece) <= MAX_PIECE:
+                refuse("pieces", f"texts of 1 to {MAX_PIECE} characters")
+            self.pieces[int(key)] = piece
+
+    def _known(self, ids: Sequence[int]) -> None:
+        for token in ids:
+            if token >= 0 and token not in self.pieces:
+                raise TraceError(f"token {token} is used, but its piece was never given.")
+
+
+def _fixed_point(body: dict[str, Any], name: str, width: int) -> Floats:
+    low, high = _RANGES[name]
+    if name not in body:
+        return np.full(width, np.nan, np.float32)
+    values = body[name]
+    if not isinstance(values, list):
+        refuse(name, "a list")
+    known = [value for value in values if value is not None]
+    if len(known) == len(values):
+        steps = np.array(wholes(body, name, width, low, high), np.float64)
+    else:
+        wholes({name: known}, name, None, low, high)
+        if len(values) != width:
+            refuse(name, f"a list of {width}")
+        steps = np.array([np.nan if value is None else value for value in values], np.float64)
+    return unscaled(steps, SCALES[name])
+
+
+def _digits(body: dict[str, Any], name: str, count: int, codes: int) -> np.ndarray:
+    text = body[name]
+    if not isinstance(text, str) or len(text) != count or not text.isascii():
+        refuse(name, f"{count} digits")
+    values = (
+        np.frombuffer(text.encode("ascii"), np.uint8) - 48
+    )  # anything below "0" wraps round to a large code
+    if values.size and values.max() >= codes:
+        refuse(name, f"digits from 0 to {codes - 1}")
+    return values
+
+
+def _checks(body: dict[str, Any], length: int) -> tuple[Check, ...]:
+    rows = body["checks"]
+    if not isinstance(rows, list) or len(rows) > length:
+        refuse("checks", f"a list of at most {length}")
+    checks = []
+    for row in rows:
+        if not isinstance(row, list) or len(row) != 4:
+            refuse("checks", "lists of start, stop, verdict and text")
+        entry = dict(zip(("start", "stop", "verdict", "text"), row, strict=True))
+        start = whole(entry, "start", 0, length)
+        stop = whole(entry, "stop", start, length)
+        checks.append(Check(start, stop, word_of(entry, "verdict", VERDICTS), text_of(entry, "text")))
+    return tuple(checks)
+
+
+def _model(body: object) -> ModelFacts:
+    names = frozenset(ModelFacts.__dataclass_fields__)
+    if not isinstance(body, dict):
+        refuse("model", "an object")
+    check_keys(body, names, names)
+
+    def optional(name: str) -> int | None:
+        return None if body[name] is None else whole(body, name, 0, MAX_ID)
+
+    return ModelFacts(
+        name=text_of(body, "name"),
+        hash=text_of(body, "hash"),
+        process=word_of(body, "process", ("masked", "uniform")),
+        mask_id=optional("mask_id"),
+        end_id=optional("end_id"),
+        task=None if body["task"] is None else text_of(body, "task"),
+        parameters=whole(body, "parameters", 0, 2**63),
+        layers=whole(body, "layers", 0, MAX_ID),
+        heads=whole(body, "heads", 0, MAX_ID),
+        head_dim=whole(body, "head_dim", 0, MAX_ID),
+    )
