@@ -22,11 +22,14 @@ help: ## this list
 
 # --- set-up: each stamp is redone only when the files it depends on change -------------------------------------
 
-.PHONY: venv
-venv:
+# Looked at each time; newer than the stamps only when the environment was made anew.
+.venv/pyvenv.cfg: FORCE
 	@PYTHON="$(PYTHON)" tools/venv.sh
 
-.venv/run.stamp: requirements.txt | venv
+.PHONY: FORCE
+FORCE:
+
+.venv/run.stamp: requirements.txt .venv/pyvenv.cfg
 ifeq ($(TORCH),cpu)
 	@echo "blockviz: installing PyTorch's CPU build"
 	@$(PIP) install --quiet --index-url https://download.pytorch.org/whl/cpu "$$(grep '^torch==' requirements.txt)"
@@ -35,7 +38,7 @@ endif
 	@$(PIP) install --quiet -r requirements.txt
 	@touch $@
 
-.venv/dev.stamp: requirements-dev.txt requirements.txt | venv .venv/run.stamp
+.venv/dev.stamp: requirements-dev.txt .venv/run.stamp
 	@echo "blockviz: installing requirements-dev.txt"
 	@$(PIP) install --quiet -r requirements-dev.txt
 	@touch $@

@@ -38,7 +38,7 @@ BANNED_LIBRARIES = {
     "export": NETWORK | (PAGE - {"plotly"}),
 }
 # What views and exports may know of the sampler: the trace and the settings, which need no torch.
-TRACE_MODULES = {"blockviz.sampling.trace", "blockviz.sampling.settings"}
+TRACE_MODULES = {f"blockviz.sampling.{name}" for name in ("trace", "passes", "settings")}
 NEVER = {"pickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
 
 
