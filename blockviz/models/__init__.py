@@ -1,0 +1,1 @@
+"""The network, its attention masks, its tokenizer and its checkpoints."""

@@ -1,0 +1,117 @@
+"""From examples to the two streams of one training pass.
+
+The noisy stream holds only the blocks in which something is generated, the clean stream only what those blocks may
+read; rows of different lengths share a pass, their padding seen by nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+# Padding sits behind every canvas, so that no query of a real position may read it under any mask.
+PADDING_POSITION = 1 << 20
+TAIL = 32
+TAIL_CHANCE = 0.25
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sequence to learn: token ids with their end token last; the first `prompt_length` stay clean."""
+
+    tokens: tuple[int, ...]
+    prompt_length: int
+
+
+@dataclass(frozen=True)
+class Streams:
+    """One padded group of rows, all tensors on one device.
+
+    `clean`, `clean_positions` int64 `[N, C]`; `noisy`, `noisy_positions` int64 `[N, T]` (`noisy` still holds the
+    clean tokens x0); `target` bool `[N, T]`, the positions to generate; `tail` bool `[N, T]`, those after the first
+    end token; `block_size` int64 `[N, 1]`.
+    """
+
+    clean: Tensor
+    clean_positions: Tensor
+    noisy: Tensor
+    noisy_positions: Tensor
+    target: Tensor
+    tail: Tensor
+    block_size: Tensor
+
+
+@dataclass(frozen=True)
+class Span:
+    """What one row carries: clean positions 0..clean-1 and noisy positions start..stop-1."""
+
+    clean: int
+    start: int
+    stop: int
+
+
+def span(example: Example, block_size: int, canvas: int, long_tail: bool) -> Span:
+    """The positions a row needs at a block size: from the block the prompt ends in to the block the text ends in.
+
+    With `long_tail` the text is followed by end tokens up to a multiple of `TAIL`, as a larger block would hold them.
+    Raises ValueError when the example is longer than the canvas.
+    """
+    used = len(example.tokens)
+    if used > canvas:
+        raise ValueError(f"an example of {used} tokens does not fit a canvas of {canvas}")
+    unit = max(block_size, TAIL) if long_tail else block_size
+    start = example.prompt_length // block_size * block_size
+    stop = min(canvas, -(-used // unit) * unit)
+    return Span(clean=(stop - 1) // block_size * block_size, start=start, stop=stop)
+
+
+def group_rows(block_sizes: Sequence[int], canvas: int) -> list[list[int]]:
+    """Split row indices into groups that share a pass: whole-canvas rows have no clean stream and go apart."""
+    whole = [row for row, size in enumerate(block_sizes) if size >= canvas]
+    blocks = [row for row, size in enumerate(block_sizes) if size < canvas]
+    return [group for group in (blocks, whole) if group]
+
+
+def assemble(
+    examples: Sequence[Example],
+    block_sizes: Sequence[int],
+    long_tails: Sequence[bool],
+    canvas: int,
+    end_id: int,
+    device: torch.device | str = "cpu",
+) -> Streams:
+    """Pad rows into one `Streams`; after the text a row continues with end tokens."""
+    spans = [span(*row, canvas, tail) for *row, tail in zip(examples, block_sizes, long_tails, strict=True)]
+    rows = len(examples)
+    clean_width = max(item.clean for item in spans)
+    noisy_width = max(item.stop - item.start for item in spans)
+    clean = torch.full((rows, clean_width), end_id)
+    clean_positions = torch.full((rows, clean_width), PADDING_POSITION)
+    noisy = torch.full((rows, noisy_width), end_id)
+    noisy_positions = torch.full((rows, noisy_width), PADDING_POSITION)
+    target = torch.zeros((rows, noisy_width), dtype=torch.bool)
+    tail = torch.zeros((rows, noisy_width), dtype=torch.bool)
+    for row, (example, item) in enumerate(zip(examples, spans, strict=True)):
+        canvas_tokens = torch.full((item.stop,), end_id)
+        canvas_tokens[: len(example.tokens)] = torch.tensor(example.tokens)
+        positions = torch.arange(item.stop)
+        width = item.stop - item.start
+        clean[row, : item.clean] = canvas_tokens[: item.clean]
+        clean_positions[row, : item.clean] = positions[: item.clean]
+        noisy[row, :width] = canvas_tokens[item.start :]
+        noisy_positions[row, :width] = positions[item.start :]
+        target[row, :width] = positions[item.start :] >= example.prompt_length
+        tail[row, :width] = positions[item.start :] >= len(example.tokens)
+    streams = (
+        clean,
+        clean_positions,
+        noisy,
+        noisy_positions,
+        target,
+        tail,
+        torch.tensor(block_sizes)[:, None],
+    )
+    return Streams(*(tensor.to(device) for tensor in streams))

@@ -1,0 +1,60 @@
+"""The training text as examples that depend only on the recipe's seed and their index, so that resuming is exact."""
+
+from __future__ import annotations
+
+import random
+
+from blockviz.models.tokens import Tokens
+from blockviz.training.batches import Example
+from blockviz.training.recipes import Recipe
+from blockviz.training.word_problems import Split, practice, problems
+
+# Optimiser steps whose examples are drawn together and sorted by length, so that little is spent on padding.
+POOL_STEPS = 8
+PRACTICE_TOKENS = (48, 112)
+VALIDATION_SEED = 1_000_003
+
+
+class MathCorpus:
+    """Word problems with worked solutions, and practice rows of bare equations."""
+
+    def __init__(self, recipe: Recipe, tokens: Tokens) -> None:
+        self.recipe = recipe
+        self.tokens = tokens
+        self._pool: tuple[int, list[list[Example]]] | None = None
+
+    def batch(self, step: int) -> list[Example]:
+        """The examples of one optimiser step, all processes together, of similar length."""
+        pool = step // POOL_STEPS
+        if self._pool is None or self._pool[0] != pool:
+            self._pool = (pool, self._draw_pool(pool))
+        return self._pool[1][step % POOL_STEPS]
+
+    def held_out(self, split: Split, seed: int, count: int) -> list[Example]:
+        """The first `count` problems of another stream, without practice rows."""
+        stream = problems(split, seed)
+        return [self._problem(next(stream)) for _ in range(count)]
+
+    def _draw_pool(self, pool: int) -> list[list[Example]]:
+        size = self.recipe.batch
+        first = pool * POOL_STEPS * size
+        stream = problems("train", self.recipe.seed, first)
+        share = self.recipe.practice_share(pool * POOL_STEPS)
+        examples = []
+        for index in range(first, first + POOL_STEPS * size):
+            problem = next(stream)
+            rng = random.Random(f"{self.recipe.seed}/{index}/practice")
+            examples.append(self._practice(rng) if rng.random() < share else self._problem(problem))
+        examples.sort(key=lambda example: len(example.tokens))
+        batches = [examples[start : start + size] for start in range(0, len(examples), size)]
+        random.Random(f"{self.recipe.seed}/{pool}/order").shuffle(batches)
+        return batches
+
+    def _problem(self, problem) -> Example:
+        prompt = self.tokens.encode(problem.prompt)
+        solution = self.tokens.encode(problem.solution)
+        return Example((*prompt, *solution, self.tokens.end_id), len(prompt))
+
+    def _practice(self, rng: random.Random) -> Example:
+        text = practice(rng, rng.randint(*PRACTICE_TOKENS))
+        return Example((*self.tokens.encode(text), self.tokens.end_id), 0)

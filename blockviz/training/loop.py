@@ -1,0 +1,373 @@
+"""The training loop and its command.
+
+One process or several (`torchrun`): every process takes its share of each step's rows and the gradients are summed,
+so the number of processes does not change what is learned. Everything random depends on the recipe's seed and the
+step alone, which makes a resumed run the same as an uninterrupted one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from tqdm import tqdm
+
+from blockviz.diffusion.bounds import stratified_block_size
+from blockviz.diffusion.processes import Masked, Uniform
+from blockviz.models.block_dit import BlockDiT, NetworkConfig
+from blockviz.models.checkpoint import CheckpointError, ModelInfo, pick_device, save
+from blockviz.models.tokens import Tokens
+from blockviz.training import math_tokenizer
+from blockviz.training.batches import TAIL_CHANCE, Example, assemble, group_rows
+from blockviz.training.corpus import VALIDATION_SEED, MathCorpus
+from blockviz.training.objective import block_times, corrupt, cross_entropy, predict
+from blockviz.training.optimiser import Optimiser
+from blockviz.training.recipes import RECIPES, Recipe
+from blockviz.training.runfiles import (
+    LOSSES,
+    VALIDATION,
+    Log,
+    RunError,
+    load_state,
+    plot_losses,
+    save_state,
+)
+from blockviz.training.validation import Validation, validate
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a process stands: its rank among `world` processes and its device."""
+
+    rank: int
+    world: int
+    device: torch.device
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """Figures of one optimiser step over all processes: mean loss in nats, per block size, and tokens seen."""
+
+    loss: float
+    by_block_size: dict[int, float]
+    tokens: int
+    gradient_norm: float
+
+
+class Trainer:
+    """A training run in one process: network, optimiser, corpus, and the step counter."""
+
+    def __init__(self, recipe: Recipe, place: Place, autocast: bool = True) -> None:
+        self.recipe = recipe
+        self.place = place
+        self.autocast = autocast
+        self.tokens = Tokens(math_tokenizer.build())
+        size = self.tokens.vocab_size
+        self.process: Masked | Uniform = (
+            Masked(size + 1, size) if recipe.process == "masked" else Uniform(size)
+        )
+        config = NetworkConfig(
+            hidden_size=recipe.hidden_size,
+            n_blocks=recipe.n_blocks,
+            n_heads=recipe.n_heads,
+            length=recipe.canvas,
+            vocab_size=self.process.vocab_size,
+        )
+        self.net = BlockDiT(config)
+        self.net.initialise(torch.Generator().manual_seed(recipe.seed))
+        self.net.to(place.device).train()
+        self.optimiser = Optimiser(self.net, recipe)
+        self.corpus = MathCorpus(recipe, self.tokens)
+        self.step = 0
+        self.seconds = 0.0
+
+    @property
+    def end_id(self) -> int:
+        """The end token, with which rows are filled up."""
+        assert self.tokens.end_id is not None
+        return self.tokens.end_id
+
+    def train_step(self) -> StepResult:
+        """Run one optimiser step; all processes call it together."""
+        recipe, place = self.recipe, self.place
+        examples = self.corpus.batch(self.step)
+        block_sizes = self._block_sizes(len(examples))
+        generator = torch.Generator().manual_seed(self._noise_seed())
+        mine = range(place.rank, len(examples), place.world)
+        prepared = self._prepare([examples[i] for i in mine], [block_sizes[i] for i in mine], generator)
+        weight = self._sum(sum(noised.weight.sum() for _, noised in prepared))
+        sums = torch.zeros(2, len(recipe.block_sizes), device=place.device, dtype=torch.float64)
+        tokens = 0
+        for streams, noised in prepared:
+            with self._precision():
+                logits = predict(self.net, streams, noised.xt)
+            loss = cross_entropy(logits, streams, self.process) * noised.weight
+            (loss.sum() / weight).backward()
+            columns = torch.tensor([recipe.block_sizes.index(int(size)) for size in streams.block_size])
+            sums[0].index_add_(0, columns.to(place.device), loss.detach().sum(dim=1).double())
+            sums[1].index_add_(0, columns.to(place.device), noised.weight.sum(dim=1).double())
+            tokens += streams.clean.numel() + streams.noisy.numel()
+        self._reduce_gradients()
+        sums = self._sum(sums).cpu()
+        norm = self.optimiser.step(self.step)
+        self.step += 1
+        by_size = {
+            size: (sums[0, i] / sums[1, i]).item()
+            for i, size in enumerate(recipe.block_sizes)
+            if sums[1, i] > 0
+        }
+        return StepResult((sums[0].sum() / sums[1].sum()).item(), by_size, tokens * place.world, norm)
+
+    def validate(self, examples: list[Example]) -> Validation:
+        """Validate the averaged weights."""
+        with self.averaged():
+            return validate(self.net, self.process, self.recipe, examples, self.end_id)
+
+    @contextlib.contextmanager
+    def averaged(self) -> Iterator[BlockDiT]:
+        """The network with its averaged weights and in evaluation mode, for as long as the context lasts."""
+        live = {name: p.detach().clone() for name, p in self.net.named_parameters()}
+        self.net.load_state_dict(self.optimiser.average, strict=False)
+        self.net.eval()
+        try:
+            yield self.net
+        finally:
+            self.net.load_state_dict(live, strict=False)
+            self.net.train()
+
+    def export(self, folder: Path, figures: dict[str, Any]) -> Path:
+        """Write the averaged weights as a checkpoint folder with the figures of the run."""
+        recipe = self.recipe
+        info = ModelInfo(
+            process=recipe.process,
+            vocab_size=self.process.vocab_size,
+            mask_id=self.process.mask_id if isinstance(self.process, Masked) else None,
+            end_id=self.end_id,
+            pad_id=None,
+            length=recipe.canvas,
+            block_sizes=recipe.block_sizes,
+            block_weights=recipe.block_weights,
+            schedule=recipe.schedule,
+            task="math",
+            training={
+                "recipe": recipe.name,
+                "steps": self.step,
+                "sequences": self.step * recipe.batch,
+                "seconds": round(self.seconds),
+                "parameters": sum(p.numel() for p in self.net.parameters()),
+                **figures,
+            },
+        )
+        with self.averaged() as net:
+            return save(folder, net, info, self.tokens)
+
+    def _block_sizes(self, rows: int) -> list[int]:
+        recipe = self.recipe
+        rng = random.Random(f"{recipe.seed}/{self.step}/block sizes")
+        u, permutation = rng.random(), rng.sample(range(rows), rows)
+        return [
+            stratified_block_size(
+                recipe.block_sizes, recipe.block_weights, u, permutation, accumulation=rows, index=row
+            )
+            for row in range(rows)
+        ]
+
+    def _prepare(self, examples: list[Example], sizes: list[int], generator: torch.Generator):
+        tails = (torch.rand(len(examples), generator=generator) < TAIL_CHANCE).tolist()
+        prepared = []
+        for rows in group_rows(sizes, self.recipe.canvas):
+            streams = assemble(
+                [examples[row] for row in rows],
+                [sizes[row] for row in rows],
+                [tails[row] for row in rows],
+                self.recipe.canvas,
+                self.end_id,
+                self.place.device,
+            )
+            times = block_times(streams, generator)
+            prepared.append((streams, corrupt(streams, self.process, self.recipe.schedule, times, generator)))
+        return prepared
+
+    def _noise_seed(self) -> int:
+        return (self.recipe.seed * 1_000_003 + self.step) * 4096 + self.place.rank
+
+    def _precision(self):
+        return torch.autocast(self.place.device.type, torch.bfloat16, enabled=self.autocast)
+
+    def _sum(self, value: torch.Tensor) -> torch.Tensor:
+        if self.place.world > 1:
+            dist.all_reduce(value)
+        return value
+
+    def _reduce_gradients(self) -> None:
+        if self.place.world == 1:
+            return
+        # A process whose few rows had no loss in some layer still takes part in the sum.
+        gradients = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self.net.parameters()]
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        dist.all_reduce(flat)
+        for parameter, part in zip(
+            self.net.parameters(), flat.split([p.numel() for p in gradients]), strict=True
+        ):
+            parameter.grad = part.view_as(parameter)
+
+
+def train(
+    recipe: Recipe,
+    run: Path,
+    place: Place,
+    *,
+    resume: bool = False,
+    until: int | None = None,
+    validate_every: int = 500,
+    save_every: int = 250,
+    validation_rows: int = 256,
+    autocast: bool = True,
+) -> Trainer:
+    """Run a recipe to its end (or to step `until`) with its files in `run`; returns the trainer.
+
+    Raises RunError when a run is to be resumed that is not there or was made with another recipe.
+    """
+    trainer = Trainer(recipe, place, autocast)
+    if resume:
+        tensors, progress = load_state(run, recipe)
+        trainer.optimiser.restore(tensors)
+        trainer.step, trainer.seconds = progress["step"], progress["seconds"]
+    run.mkdir(parents=True, exist_ok=True)
+    lead = place.rank == 0
+    losses = Log(run / LOSSES, trainer.step) if lead else None
+    bounds = Log(run / VALIDATION, trainer.step + 1) if lead else None
+    held_out = trainer.corpus.held_out("train", VALIDATION_SEED, validation_rows)
+    stop = min(recipe.steps, until if until is not None else recipe.steps)
+    bar = tqdm(total=recipe.steps, initial=trainer.step, disable=not lead, desc=recipe.name, mininterval=5)
+    started = time.monotonic() - trainer.seconds
+    while trainer.step < stop:
+        result = trainer.train_step()
+        trainer.seconds = time.monotonic() - started
+        done = trainer.step == stop
+        if losses is not None and bounds is not None:
+            losses.add(_loss_row(trainer, result))
+            bar.update()
+            bar.set_postfix(loss=f"{result.loss:.3f}", refresh=False)
+            if trainer.step % validate_every == 0 or done:
+                bounds.add(_validation_row(trainer.step, trainer.validate(held_out)))
+            if trainer.step % save_every == 0 or done:
+                progress = {"step": trainer.step, "seconds": trainer.seconds}
+                save_state(run, trainer.optimiser.state(), recipe, progress)
+    bar.close()
+    if lead:
+        plot_losses(run)
+    return trainer
+
+
+def _loss_row(trainer: Trainer, result: StepResult) -> dict[str, float | int | None]:
+    row: dict[str, float | int | None] = {
+        "step": trainer.step,
+        "seconds": round(trainer.seconds, 2),
+        "tokens": result.tokens,
+        "rate": trainer.optimiser.rate_factor(trainer.step - 1),
+        "gradient_norm": result.gradient_norm,
+        "loss": result.loss,
+    }
+    for size in trainer.recipe.block_sizes:
+        row[f"loss B={size}"] = result.by_block_size.get(size)
+    return row
+
+
+def _validation_row(step: int, validation: Validation) -> dict[str, float | int | None]:
+    row: dict[str, float | int | None] = {"step": step}
+    row |= {f"nll B={size}": value for size, value in validation.nll.items()}
+    return row | {
+        "log-sum-exp bound": validation.log_sum_exp,
+        "jensen bound": validation.jensen,
+        "ar_exact": validation.ar_exact,
+    }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments: `python -m blockviz train RECIPE ...`."""
+    parser.add_argument("recipe", choices=sorted(RECIPES), help="what to train")
+    parser.add_argument(
+        "--out", type=Path, default=Path("checkpoints"), help="folder for the finished checkpoint"
+    )
+    parser.add_argument("--run", type=Path, help="folder of the run's files (default runs/RECIPE)")
+    parser.add_argument("--steps", type=int, help="optimiser steps instead of the recipe's")
+    parser.add_argument("--batch", type=int, help="sequences per optimiser step instead of the recipe's")
+    parser.add_argument("--seed", type=int, help="seed instead of the recipe's")
+    parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
+    parser.add_argument("--threads", type=int, help="CPU threads of this process")
+    parser.add_argument("--resume", action="store_true", help="go on where the run in its folder stopped")
+    parser.add_argument("--until", type=int, help="stop after this step; --resume goes on from there")
+    parser.add_argument(
+        "--export-only", action="store_true", help="write the run's present weights as a checkpoint and stop"
+    )
+
+
+def run_command(arguments: argparse.Namespace) -> Path | None:
+    """Train as the arguments say and write the checkpoint; returns its folder on the leading process."""
+    changes = {
+        name: value for name in ("steps", "batch", "seed") if (value := getattr(arguments, name)) is not None
+    }
+    recipe = replace(RECIPES[arguments.recipe], **changes)
+    if recipe.steps < 1 or recipe.batch < 1:
+        raise RunError("steps and batch must be at least 1")
+    run = arguments.run if arguments.run is not None else Path("runs") / recipe.name
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    with _processes(arguments.device) as place:
+        trainer = train(
+            recipe,
+            run,
+            place,
+            resume=arguments.resume or arguments.export_only,
+            until=0 if arguments.export_only else arguments.until,
+        )
+        if place.rank == 0 and (arguments.export_only or trainer.step >= recipe.steps):
+            return trainer.export(arguments.out / recipe.name, {})
+    return None
+
+
+@contextlib.contextmanager
+def _processes(device: str) -> Iterator[Place]:
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    rank = int(os.environ.get("RANK", "0"))
+    chosen = pick_device(device)
+    if world == 1:
+        yield Place(0, 1, chosen)
+        return
+    if chosen.type == "cuda":
+        chosen = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        torch.cuda.set_device(chosen)
+    dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
+    try:
+        yield Place(rank, world, chosen)
+    finally:
+        dist.destroy_process_group()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point of `python -m blockviz.training.loop`, which `torchrun` can start; exit code 2 on bad input."""
+    parser = argparse.ArgumentParser(prog="blockviz train", description=__doc__)
+    add_arguments(parser)
+    try:
+        folder = run_command(parser.parse_args(arguments))
+    except (RunError, CheckpointError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    if folder is not None:
+        print(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""The files of a training run: resumable state (safetensors), the CSV of losses and their plot."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from blockviz.training.recipes import Recipe
+
+STATE = "state.safetensors"
+LOSSES = "losses.csv"
+VALIDATION = "validation.csv"
+
+
+class RunError(ValueError):
+    """A training run cannot be started or resumed; the message is one sentence that says why."""
+
+
+def save_state(folder: Path, tensors: dict[str, Tensor], recipe: Recipe, progress: dict[str, Any]) -> None:
+    """Write the state of a run in one step: a killed process leaves the old file or the new one."""
+    partial = folder / (STATE + ".partial")
+    metadata = {"recipe": json.dumps(asdict(recipe)), "progress": json.dumps(progress)}
+    save_file({name: tensor.cpu() for name, tensor in tensors.items()}, partial, metadata=metadata)
+    partial.replace(folder / STATE)
+
+
+def load_state(folder: Path, recipe: Recipe) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read the state of a run of this very recipe; raises RunError when there is none or the recipe differs."""
+    path = folder / STATE
+    if not path.exists():
+        raise RunError(f"there is no run to resume in {folder}")
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata()
+    stored, wanted = json.loads(metadata["recipe"]), json.loads(json.dumps(asdict(recipe)))
+    changed = sorted(key for key in wanted if stored.get(key) != wanted[key])
+    if changed:
+        key = changed[0]
+        raise RunError(f"the run in {folder} was made with {key} = {stored.get(key)!r}, not {wanted[key]!r}")
+    return load_file(path), json.loads(metadata["progress"])
+
+
+class Log:
+    """Appends rows to a CSV; on resuming, rows from the resumed step on are dropped first."""
+
+    def __init__(self, path: Path, step: int) -> None:
+        self.path = path
+        if step == 0:
+            path.unlink(missing_ok=True)
+        elif path.exists():
+            rows = pd.read_csv(path)
+            rows[rows["step"] < step].to_csv(path, index=False)
+
+    def add(self, row: dict[str, float | int | None]) -> None:
+        """Append one row; the first one names the columns."""
+        fresh = not self.path.exists()
+        with self.path.open("a", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, fieldnames=list(row))
+            if fresh:
+                writer.writeheader()
+            writer.writerow(row)
+
+
+def plot_losses(folder: Path) -> Path:
+    """Draw the losses by block size and the validation bounds into `losses.html` (offline, no network)."""
+    figure = go.Figure()
+    losses = pd.read_csv(folder / LOSSES)
+    window = max(1, len(losses) // 100)
+    for column in [name for name in losses if name.startswith("loss")]:
+        smooth = losses[column].rolling(window, min_periods=1).mean()
+        figure.add_scatter(x=losses["step"], y=smooth, name=f"training {column}", line={"width": 1})
+    if (folder / VALIDATION).exists():
+        bounds = pd.read_csv(folder / VALIDATION)
+        for column in [name for name in bounds if name not in ("step", "ar_exact")]:
+            figure.add_scatter(
+                x=bounds["step"], y=bounds[column], name=f"validation {column}", mode="lines+markers"
+            )
+    figure.update_layout(
+        title="Training and validation losses",
+        xaxis_title="optimiser step",
+        yaxis={"title": "nats per token", "type": "log"},
+        template="plotly_white",
+    )
+    path = folder / "losses.html"
+    figure.write_html(path, include_plotlyjs=True)
+    return path
