@@ -139,9 +139,9 @@ def stratified_block_size(
         raise ValueError(f"the permutation must hold each of 0..{slots - 1} once")
     if not 0 <= u < 1:
         raise ValueError(f"u must be in [0, 1), not {u}")
-    point = (u + permutation[index * world + rank] / slots) % 1.0
     # Points and edges are often the same decimal fraction: the small shift keeps rounding from splitting them.
-    chosen = bisect_right(list(accumulate(weights)), point + _EDGE)
+    point = (u + permutation[index * world + rank] / slots + _EDGE) % 1.0
+    chosen = bisect_right(list(accumulate(weights)), point)
     last = max(i for i, weight in enumerate(weights) if weight > 0)
     return block_sizes[min(chosen, last)]
 

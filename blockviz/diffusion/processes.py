@@ -198,9 +198,31 @@ class Uniform:
         total = (others + at_x0) * torch.exp(-log_a_xt)
         return -dalpha_t / (self.vocab_size * alpha_t) * total.squeeze(-1)
 
+    def weigh_in(self, log_probs: torch.Tensor, xt: torch.Tensor, alpha_t: Alpha) -> torch.Tensor:
+        """Log-probabilities of the clean token given the noisy one: `log_probs` [..., V], `xt` int64 [...] -> [..., V].
+
+        Every formula here takes a prediction that does not know `xt` itself (the bound is tight for that) and applies
+        Bayes' rule to it. This is that rule: log p(x) + log q(xt | x), normalised; `posterior` at alpha_s = 1.
+        """
+        return torch.log_softmax(log_probs + self._evidence(log_probs, xt, alpha_t), dim=-1)
+
+    def weigh_out(self, log_probs: torch.Tensor, xt: torch.Tensor, alpha_t: Alpha) -> torch.Tensor:
+        """The inverse of `weigh_in`, for networks trained by cross-entropy on inputs that show `xt`; same shapes.
+
+        Such a network learns p(x0 | xt). Given to `step` or `nll` as it is, `xt` would count twice: noise is kept too
+        often and the bound is loose.
+        """
+        return torch.log_softmax(log_probs - self._evidence(log_probs, xt, alpha_t), dim=-1)
+
     def is_noise(self, tokens: torch.Tensor) -> torch.Tensor:
         """No token is visibly noise: all False, bool like `tokens`."""
         return torch.zeros_like(tokens, dtype=torch.bool)
+
+    def _evidence(self, log_probs: torch.Tensor, xt: torch.Tensor, alpha_t: Alpha) -> torch.Tensor:
+        """log q(xt | x) up to a constant, [..., V]: zero but at x = xt."""
+        alpha_t = torch.as_tensor(alpha_t, dtype=log_probs.dtype, device=log_probs.device)
+        gain = torch.log1p(self.vocab_size * alpha_t / (1 - alpha_t)).expand(xt.shape)
+        return torch.zeros_like(log_probs).scatter(-1, xt.unsqueeze(-1), gain.unsqueeze(-1))
 
     def _components(
         self, xt: torch.Tensor, probs: torch.Tensor, alpha_t: Alpha, alpha_s: Alpha
