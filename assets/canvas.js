@@ -1,0 +1,369 @@
+/* BlockViz.Canvas: the tokens as DOM cells, a row a block. The layout depends on the run's geometry and the width only,
+   never on the text, so nothing moves while a run plays; a step touches only the cells that look different. */
+(function () {
+  "use strict";
+  const BlockViz = (window.BlockViz = window.BlockViz || {});
+
+  const GOOD_CELL = 44; // px a cell wants at least, so that six letters can be read
+  const SMALL_CELL = 35; // the same on a phone
+  const WIDE_CELL = 66; // px beyond which a cell only looks empty
+  const GAP = 3;
+  const FONTS = [13, 11.5, 10, 8.5]; // px, tried in turn until a piece fits
+  const GLYPH = 0.605; // width of a monospaced glyph in em
+  const WIDE_GLYPH = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u;
+  const NO_BADGE = -1e9;
+  const SHARED_BELOW = 8; // blocks smaller than this share a row
+  const LONG_ROWS = 16; // more lines than this scroll inside the canvas
+
+  const glyphs = (text) => {
+    let n = 0;
+    for (const glyph of text) n += WIDE_GLYPH.test(glyph) ? 2 : 1;
+    return n;
+  };
+
+  /** How `length` positions are laid out: {columns, perRow (blocks on a row), cell (px)}. */
+  function geometry(width, gutter, blockSize, length) {
+    const room = Math.max(80, width - gutter);
+    const good = width < 560 ? SMALL_CELL : GOOD_CELL;
+    const size = Math.min(blockSize, length);
+    const most = Math.max(1, Math.floor((room + GAP) / (good + GAP)));
+    let columns;
+    let perRow = 1;
+    if (size < SHARED_BELOW) {
+      // A bracket takes room of its own, so a row holds a little less than it could.
+      const inset = size === 1 ? 0 : 12;
+      perRow = Math.max(1, Math.floor((room + GAP) / (size * (good + GAP) + inset)));
+      perRow = Math.min(perRow, Math.max(1, Math.floor(16 / size)), Math.ceil(length / size));
+      columns = size;
+      const cell = Math.floor((room - perRow * inset) / (perRow * size)) - GAP;
+      return { columns, perRow, cell: Math.max(18, Math.min(WIDE_CELL, cell)) };
+    }
+    if (size <= most) columns = size;
+    else if (size % 8 === 0 && most >= 8) columns = most - (most % 8);
+    else columns = Math.ceil(size / Math.ceil(size / most));
+    const cell = Math.floor((room - 12) / columns) - GAP;
+    return { columns, perRow, cell: Math.max(18, Math.min(WIDE_CELL, cell)) };
+  }
+
+  class Canvas {
+    /** `root` receives the grid; `options.testid` names it. */
+    constructor(root, options) {
+      this.options = options || {};
+      this.grid = BlockViz.el("div", {
+        class: "bv-grid",
+        role: "grid",
+        "data-testid": this.options.testid || "canvas",
+        "aria-label": "Token canvas, one row per block. Up, down and Shift with left or right move between tokens; Enter pins one.",
+      });
+      root.append(this.grid);
+      this.run = null;
+      this.cells = [];
+      this.blocks = [];
+      this.rows = [];
+      this._key = "";
+      this._k = -1;
+      this._focus = 0;
+      this.grid.addEventListener("keydown", (event) => this._move(event));
+      this.grid.addEventListener("focusin", (event) => {
+        const cell = event.target.closest(".bv-cell");
+        if (cell) this._rove(Number(cell.dataset.pos));
+      });
+      this._observer = new ResizeObserver(() => this._resize());
+      this._observer.observe(this.grid);
+    }
+
+    destroy() {
+      this._observer.disconnect();
+    }
+
+    /** Take a run; the grid is rebuilt only when its geometry differs. */
+    load(run) {
+      this.run = run;
+      this._id = run.id;
+      this._wide = new Map();
+      this._build(false);
+      this._forget();
+    }
+
+    _width() {
+      return this.grid.clientWidth;
+    }
+
+    _resize() {
+      if (!this.run || this._width() === 0) return;
+      const k = this._k;
+      if (this._build(true) && k >= 0) {
+        this._forget();
+        this.draw(k);
+      }
+    }
+
+    _forget() {
+      const n = this.cells.length;
+      this._token = new Int32Array(n).fill(-2);
+      this._shown = new Int32Array(n).fill(-2);
+      this._state = new Uint8Array(n).fill(255);
+      this._badge = new Float32Array(n).fill(NO_BADGE);
+      this._check = new Uint8Array(n);
+      this._checks = null;
+      this._glyph = new Uint8Array(n);
+      this._k = -1;
+      for (const cell of this.cells) {
+        BlockViz.mark(cell.node, "data-check", null);
+        BlockViz.mark(cell.node, "data-badge", null);
+        if (cell.badge) BlockViz.write(cell.badge, "");
+      }
+    }
+
+    _build(keep) {
+      const run = this.run;
+      const width = this._width() || 960;
+      const narrow = width < 560;
+      const gutter = narrow ? 26 : width < 760 ? 34 : 76;
+      const plan = geometry(width, gutter, run.blockSize, run.length);
+      const key = [run.length, run.blockSize, plan.columns, plan.perRow, plan.cell, gutter].join();
+      if (key === this._key) return false;
+      this._key = key;
+      this.plan = plan;
+      const style = this.grid.style;
+      style.setProperty("--bv-cell", plan.cell + "px");
+      style.setProperty("--bv-gutter", gutter + "px");
+      style.setProperty("--bv-columns", plan.columns);
+      this.grid.classList.toggle("is-narrow", gutter < 76);
+      this._limits = FONTS.map((px) => Math.floor((plan.cell - 5) / (GLYPH * px)));
+      const same = keep && this.cells.length === run.length && this._built === run.blockSize + "/" + plan.perRow;
+      if (same) return true;
+      this._built = run.blockSize + "/" + plan.perRow;
+      this._rows(run, plan);
+      return true;
+    }
+
+    _rows(run, plan) {
+      const count = Math.ceil(run.length / run.blockSize);
+      this.cells = [];
+      this.blocks = [];
+      this.rows = [];
+      const rows = document.createDocumentFragment();
+      for (let first = 0; first < count; first += plan.perRow) {
+        const last = Math.min(count, first + plan.perRow) - 1;
+        const number = BlockViz.el("b", { text: first === last ? String(first + 1) : `${first + 1}–${last + 1}` });
+        const status = BlockViz.el("span", { class: "bv-status" });
+        const head = BlockViz.el("div", { class: "bv-gutter", role: "rowheader" }, number, status);
+        const body = BlockViz.el("div", { class: "bv-blocks", role: "none" });
+        const row = BlockViz.el("div", { class: "bv-row", role: "row" }, head, body);
+        const entry = { node: row, status, first, last, text: "" };
+        for (let block = first; block <= last; block++) {
+          const start = block * run.blockSize;
+          const stop = Math.min(run.length, start + run.blockSize);
+          const box = BlockViz.el("div", { class: "bv-block", role: "none", "data-block": block });
+          for (let pos = start; pos < stop; pos++) {
+            const text = BlockViz.el("span", { class: "bv-text" });
+            const node = BlockViz.el(
+              "div",
+              { class: "bv-cell", role: "gridcell", tabindex: pos === 0 ? 0 : -1, "data-pos": pos },
+              text,
+            );
+            box.append(node);
+            this.cells.push({ node, text, badge: null, font: FONTS[0] });
+          }
+          body.append(box);
+          this.blocks.push({ node: box, start, stop, look: "", row: entry, status: "" });
+        }
+        this.rows.push(entry);
+        rows.append(row);
+      }
+      const lines = this.rows.length * Math.ceil(Math.min(run.blockSize, run.length) / plan.columns);
+      this.grid.classList.toggle("is-long", lines > LONG_ROWS);
+      this.grid.classList.toggle("is-shared", plan.perRow > 1 || run.blockSize < SHARED_BELOW);
+      this.grid.classList.toggle("is-single", run.blockSize === 1);
+      this.grid.setAttribute("aria-rowcount", this.rows.length);
+      this.grid.replaceChildren(rows);
+      this._focus = 0;
+      this._active = -1;
+    }
+
+    /** Show the canvas after pass k. */
+    draw(k) {
+      const run = this.run;
+      if (!run || k < 0 || k > run.last) return;
+      const CODE = BlockViz.STATE_CODE;
+      const pass = run.passes[k];
+      const tokens = run.tokens(k);
+      const states = run.states(k);
+      const before = k > 0 ? run.tokens(k - 1) : tokens;
+      const [start, stop] = pass.win;
+      const corrector = run.header.settings ? run.header.settings.corrector : "none";
+      const scores = pass.phase === "renoise" && corrector !== "random" ? run.score(k) : null;
+      const doubts = pass.phase === "verify" ? run.ar(k) : null;
+      this._underline(k);
+      const mask = run.maskId;
+      for (let pos = 0; pos < tokens.length; pos++) {
+        const state = states[pos];
+        const token = tokens[pos];
+        let shown = token;
+        let badge = NO_BADGE;
+        if (state === CODE.renoised) {
+          shown = before[pos];
+          if (scores) badge = scores[pos - start];
+        } else if (doubts && pos >= start && pos < stop) badge = -doubts[pos - start];
+        // NaN, and doubts that would read 0.0, are no news.
+        if (badge !== badge || (doubts && badge < 0.05)) badge = NO_BADGE;
+        const restated = state !== this._state[pos];
+        if (restated || token !== this._token[pos] || shown !== this._shown[pos]) {
+          this._cell(pos, token, shown, state, restated, mask);
+        }
+        if (badge !== this._badge[pos]) this._score(pos, badge);
+      }
+      this._frames(k, pass, states);
+      this._k = k;
+    }
+
+    _cell(pos, token, shown, state, restated, mask) {
+      const cell = this.cells[pos];
+      const run = this.run;
+      const name = BlockViz.STATES[state];
+      if (restated) cell.node.setAttribute("data-state", name);
+      if (token !== this._token[pos]) cell.node.setAttribute("data-token", token);
+      let text = run.piece(shown);
+      let glyph = 0;
+      if (shown === mask) {
+        glyph = 1;
+        text = name === "unopened" ? "·" : "▒";
+      }
+      if (cell.text.firstChild) cell.text.firstChild.data = text;
+      else cell.text.append(text);
+      if (glyph !== this._glyph[pos]) {
+        BlockViz.mark(cell.node, "data-glyph", glyph ? "mask" : null);
+        this._glyph[pos] = glyph;
+      }
+      const font = glyph ? FONTS[0] : this._font(shown, text);
+      if (font !== cell.font) {
+        cell.font = font;
+        cell.text.style.fontSize = font === FONTS[0] ? "" : font + "px";
+      }
+      const words = BlockViz.WORDS.state[name];
+      cell.node.setAttribute("aria-label", glyph ? `mask, ${words}` : `${text}, ${words}`);
+      this._token[pos] = token;
+      this._shown[pos] = shown;
+      this._state[pos] = state;
+    }
+
+    _font(id, text) {
+      let n = this._wide.get(id);
+      if (n === undefined) {
+        n = glyphs(text);
+        this._wide.set(id, n);
+      }
+      for (let i = 0; i < FONTS.length; i++) if (n <= this._limits[i]) return FONTS[i];
+      return FONTS[FONTS.length - 1];
+    }
+
+    _score(pos, badge) {
+      const cell = this.cells[pos];
+      this._badge[pos] = badge;
+      if (badge === NO_BADGE) {
+        cell.node.removeAttribute("data-badge");
+        BlockViz.write(cell.badge, "");
+        return;
+      }
+      if (!cell.badge) {
+        cell.badge = BlockViz.el("span", { class: "bv-badge", "aria-hidden": "true" });
+        cell.node.append(cell.badge);
+      }
+      const size = Math.abs(badge);
+      BlockViz.write(cell.badge, (badge < 0 && size >= 0.05 ? "−" : "") + size.toFixed(size < 9.95 ? 1 : 0));
+      cell.node.setAttribute("data-badge", this._state[pos] === BlockViz.STATE_CODE.renoised ? "cut" : badge >= 1 ? "doubt" : "calm");
+    }
+
+    /** A quiet line under the positions the checker has judged. */
+    _underline(k) {
+      const checks = this.run.checks(k);
+      if (checks === this._checks) return;
+      this._checks = checks;
+      const want = new Uint8Array(this.cells.length);
+      for (const [start, stop, verdict] of checks) {
+        const code = verdict === "right" ? 1 : verdict === "wrong" ? 2 : 0;
+        want.fill(code, start, stop);
+      }
+      for (let pos = 0; pos < want.length; pos++) {
+        if (want[pos] === this._check[pos]) continue;
+        this._check[pos] = want[pos];
+        BlockViz.mark(this.cells[pos].node, "data-check", want[pos] === 1 ? "right" : want[pos] === 2 ? "wrong" : null);
+      }
+    }
+
+    _frames(k, pass, states) {
+      const run = this.run;
+      const CODE = BlockViz.STATE_CODE;
+      const cached = pass.cached + (pass.phase === "commit" || pass.phase === "renoise" ? 0 : pass.clean);
+      const uses = !run.header.settings || run.header.settings.use_cache !== false;
+      const active = pass.phase === "start" ? -1 : pass.block;
+      for (let i = 0; i < this.blocks.length; i++) {
+        const block = this.blocks[i];
+        let status;
+        if (i === active) status = pass.phase === "commit" ? "✓ commit" : "active";
+        else {
+          const first = states[block.start];
+          const done = states[block.stop - 1];
+          if (done === CODE.prompt) status = "prompt";
+          else if (first === CODE.unopened || done === CODE.unopened) status = "";
+          else if (done !== CODE.committed && done !== CODE.after_end) status = "";
+          else status = uses && block.stop <= cached ? "✓ cached" : "✓ done";
+        }
+        if (status === block.status) continue;
+        block.status = status;
+        block.row.stale = true;
+        BlockViz.mark(block.node, "data-active", status === "active" ? "yes" : status === "✓ commit" ? "commit" : null);
+      }
+      for (const row of this.rows) {
+        if (!row.stale) continue;
+        row.stale = false;
+        const words = new Set();
+        for (let i = row.first; i <= row.last; i++) words.add(this.blocks[i].status);
+        let word = this.blocks[row.last].status;
+        for (const strong of ["active", "✓ commit"]) if (words.has(strong)) word = strong;
+        if (word === "" && words.size > 1) word = words.has("✓ cached") ? "✓ cached" : "";
+        BlockViz.write(row.status, word);
+        BlockViz.mark(row.node, "data-status", word.replace("✓ ", "") || null);
+      }
+      if (active !== this._active) {
+        this._active = active;
+        if (active >= 0 && this.grid.classList.contains("is-long")) this._scrollTo(this.blocks[active].row.node);
+      }
+    }
+
+    _scrollTo(row) {
+      const grid = this.grid;
+      const top = row.offsetTop - grid.offsetTop;
+      if (top < grid.scrollTop) grid.scrollTop = Math.max(0, top - 12);
+      else if (top + row.offsetHeight > grid.scrollTop + grid.clientHeight) {
+        grid.scrollTop = top + row.offsetHeight - grid.clientHeight + 12;
+      }
+    }
+
+    _rove(pos) {
+      if (pos === this._focus || !this.cells[pos]) return;
+      if (this.cells[this._focus]) this.cells[this._focus].node.setAttribute("tabindex", "-1");
+      this.cells[pos].node.setAttribute("tabindex", "0");
+      this._focus = pos;
+    }
+
+    _move(event) {
+      if (!event.target.classList.contains("bv-cell") || event.ctrlKey || event.altKey || event.metaKey) return;
+      const line = this.plan.columns * this.plan.perRow;
+      let step = 0;
+      if (event.key === "ArrowUp") step = -line;
+      else if (event.key === "ArrowDown") step = line;
+      else if (event.shiftKey && event.key === "ArrowLeft") step = -1;
+      else if (event.shiftKey && event.key === "ArrowRight") step = 1;
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+      const to = this.cells[this._focus + step];
+      if (to) to.node.focus();
+    }
+  }
+
+  BlockViz.Canvas = Canvas;
+  BlockViz.canvasGeometry = geometry;
+})();

@@ -1,0 +1,115 @@
+/* Small DOM helpers and the words every part of the player shares. Token text only ever passes through textContent. */
+(function () {
+  "use strict";
+  const BlockViz = (window.BlockViz = window.BlockViz || {});
+
+  /** Make an element. Attributes are set with setAttribute; `text` becomes textContent; children are nodes or strings. */
+  BlockViz.el = function (tag, attributes, ...children) {
+    const node = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (value === undefined || value === null || value === false) continue;
+      if (name === "text") node.textContent = value;
+      else node.setAttribute(name, value === true ? "" : String(value));
+    }
+    for (const child of children) if (child !== null && child !== undefined) node.append(child);
+    return node;
+  };
+
+  /** Write text only when it differs, so that an unchanged line costs no layout. */
+  BlockViz.write = function (node, text) {
+    if (node.__bvText === text) return;
+    node.__bvText = text;
+    node.textContent = text;
+  };
+
+  /** Set or remove an attribute only when it differs. */
+  BlockViz.mark = function (node, name, value) {
+    if (value === null || value === undefined || value === false) {
+      if (node.hasAttribute(name)) node.removeAttribute(name);
+    } else if (node.getAttribute(name) !== String(value)) {
+      node.setAttribute(name, String(value));
+    }
+  };
+
+  BlockViz.visible = (node) => node.isConnected && node.getClientRects().length > 0;
+  BlockViz.isDark = () => document.body.classList.contains("dark");
+  BlockViz.calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+  BlockViz.WORDS = {
+    phase: {
+      start: "start",
+      denoise: "denoise",
+      propose: "propose",
+      verify: "verify",
+      renoise: "re-noise",
+      commit: "commit",
+    },
+    phaseHelp: {
+      start: "The prompt is in place, everything else is the prior (pure noise).",
+      denoise: "One network call; some positions take a token from its prediction.",
+      propose: "One network call; a clean proposal for the whole block.",
+      verify: "One network call in autoregressive mode; it scores the proposal token by token.",
+      renoise: "No network call; the positions with the highest scores go back to noise.",
+      commit: "No network call; the block is finished and enters the KV cache with the next pass.",
+    },
+    state: {
+      prompt: "prompt",
+      unopened: "block not opened yet",
+      noise: "noise",
+      proposed: "proposed in this pass",
+      revealed: "new in this pass",
+      kept: "draft, kept",
+      renoised: "re-noised in this pass",
+      committed: "committed",
+      after_end: "after the end token",
+    },
+    why: {
+      none: "not changed",
+      prompt: "prompt",
+      revealed: "taken from the prediction",
+      resampled: "replaced by a new draw from the prediction",
+      renoised: "re-noised by the corrector",
+      kept: "kept",
+      prior: "drawn from the prior",
+    },
+    /* Short names of what decided a re-noising; the long help lives with the settings. */
+    score: {
+      ar_nll: { name: "AR −log p", unit: "nats" },
+      ar_gap: { name: "AR gap to its own best", unit: "nats" },
+      ar_entropy: { name: "AR entropy", unit: "nats" },
+      kld: { name: "KL divergence AR ‖ diffusion", unit: "nats" },
+      reverse_kld: { name: "KL divergence diffusion ‖ AR", unit: "nats" },
+      tvd: { name: "total variation AR, diffusion", unit: "" },
+      entropy: { name: "diffusion entropy", unit: "nats" },
+      confidence: { name: "confidence score", unit: "" },
+      margin: { name: "margin score", unit: "" },
+      random: { name: "random order", unit: "" },
+      none: { name: "score", unit: "" },
+    },
+    corrector: {
+      ar_nll: "ARPC",
+      entropy: "EIPC",
+      random: "random corrector",
+      ar_gap: "corrector AR gap",
+      ar_entropy: "corrector AR entropy",
+      kld: "corrector KL",
+      reverse_kld: "corrector reverse KL",
+      tvd: "corrector TV",
+      confidence: "corrector confidence",
+      margin: "corrector margin",
+    },
+  };
+
+  /** One line that names a run: "math-masked · ARPC, block 16, 8 steps". */
+  BlockViz.describe = function (header) {
+    const s = header.settings || {};
+    const ar = s.predictor === "autoregressive";
+    const sampler = ar ? "AR" : BlockViz.WORDS.corrector[s.corrector] || "Ancestral";
+    const parts = [sampler];
+    if (!ar) {
+      parts.push("block " + header.block_size);
+      if (s.steps !== undefined) parts.push(s.steps + (s.steps === 1 ? " step" : " steps"));
+    }
+    return ((header.model && header.model.name) || "model") + " · " + parts.join(", ");
+  };
+})();

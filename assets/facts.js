@@ -1,0 +1,155 @@
+/* BlockViz.Facts, Legend and Checks: the lines of words around the canvas. Every number is named and says what it measures. */
+(function () {
+  "use strict";
+  const BlockViz = (window.BlockViz = window.BlockViz || {});
+  const el = (...parts) => BlockViz.el(...parts);
+
+  const HELP = {
+    pass: "Recorded state changes of this run; pass 0 is the start, before any network call.",
+    block: "The block that this pass works on.",
+    nfe: "Network calls so far (number of function evaluations): denoising or proposing calls plus autoregressive verifying calls.",
+    alpha: "Noise schedule: the share of tokens that is clean before this step → after it.",
+    cached: "Tokens whose keys and values are in the cache before this pass.",
+    ms: "Time of this pass on the machine that ran it, in milliseconds.",
+    rate: "Generated tokens in place (draft or committed; not noise, not after the end token) divided by network calls so far.",
+  };
+
+  class Facts {
+    constructor(testid) {
+      this.node = el("div", { class: "bv-facts", role: "group", "aria-label": "Facts of this pass", "data-testid": testid });
+      this.values = {};
+      this._fact("pass", ["pass ", "*pass", " / ", "passes"]);
+      this._fact("block", ["block ", "*block", " / ", "blocks"]);
+      this.chip = el("span", { class: "bv-chip-phase" });
+      this.node.append(this.chip);
+      this._fact("nfe", ["NFE ", "*nfe", " = ", "denoise", " denoise + ", "verify", " verify"]);
+      this._fact("alpha", ["α ", "*alpha_t", " → ", "alpha_s"]);
+      this._fact("cached", ["cached ", "*cached"]);
+      this._fact("ms", ["*ms", " ms"]);
+      this._fact("rate", ["*rate", " tokens / NFE"]);
+      this.tag = el("span", { class: "bv-tag" });
+      this.node.append(this.tag);
+    }
+
+    /** One fact: plain strings are words, known names are values, a star makes the value strong. */
+    _fact(name, parts) {
+      const node = el("span", { class: "bv-fact", "data-fact": name, title: HELP[name] });
+      const known = ["passes", "blocks", "denoise", "verify", "alpha_s"];
+      for (const part of parts) {
+        const strong = part.startsWith("*");
+        if (!strong && !known.includes(part)) {
+          node.append(part);
+          continue;
+        }
+        const value = el(strong ? "b" : "span", { class: "bv-value" });
+        this.values[strong ? part.slice(1) : part] = value;
+        node.append(value);
+      }
+      this.node.append(node);
+    }
+
+    /** Reserve the digits of the largest numbers, so that the line does not twitch while it plays. */
+    load(run) {
+      const blocks = Math.ceil(run.length / run.blockSize);
+      const digits = (n) => String(n).length;
+      const widths = { pass: digits(run.last), block: digits(blocks), nfe: 2, denoise: 2, verify: 2, cached: digits(run.length), alpha_t: 3.6, alpha_s: 3.6, ms: 2.7, rate: 3.6 };
+      for (const [name, width] of Object.entries(widths)) this.values[name].style.minWidth = width + "ch";
+    }
+
+    draw(run, k, tag) {
+      const pass = run.passes[k];
+      const put = (name, text) => BlockViz.write(this.values[name], text);
+      const alpha = (value) => (value === null || value === undefined ? "–" : value.toFixed(2));
+      put("pass", String(k));
+      put("passes", String(run.last));
+      put("block", String((pass.block || 0) + 1));
+      put("blocks", String(Math.ceil(run.length / run.blockSize)));
+      put("nfe", String(pass.nfe[0] + pass.nfe[1]));
+      put("denoise", String(pass.nfe[0]));
+      put("verify", String(pass.nfe[1]));
+      const pair = pass.alpha || [null, null];
+      put("alpha_t", alpha(pair[0]));
+      put("alpha_s", alpha(pair[1]));
+      put("cached", String(pass.cached));
+      put("ms", typeof pass.ms === "number" ? pass.ms.toFixed(pass.ms < 100 ? 1 : 0) : "–");
+      const rate = run.tokensPerCall(k);
+      put("rate", Number.isNaN(rate) ? "–" : rate.toFixed(rate < 9.995 ? 2 : 1));
+      const name = BlockViz.WORDS.phase[pass.phase] || pass.phase;
+      const stepped = pass.phase !== "start" && pass.phase !== "commit" && typeof pass.step === "number" && pass.step >= 0;
+      BlockViz.write(this.chip, stepped ? `${name} · step ${pass.step + 1}` : name);
+      BlockViz.mark(this.chip, "data-phase", pass.phase);
+      const help = BlockViz.WORDS.phaseHelp[pass.phase] || "";
+      if (this.chip.title !== help) this.chip.title = help;
+      BlockViz.write(this.tag, tag);
+      BlockViz.mark(this.tag, "data-tag", tag ? tag.split(" ")[0] : null);
+    }
+  }
+
+  /* What stands for the mask while nothing was written over it. */
+  const GLYPHS = { noise: "▒", unopened: "·" };
+
+  class Legend {
+    constructor() {
+      this.node = el("ul", { class: "bv-legend", "aria-label": "Legend" });
+      this._key = "";
+    }
+
+    load(run) {
+      const settings = run.header.settings || {};
+      const masked = run.process === "masked";
+      const corrector = settings.corrector || "none";
+      const guided = corrector !== "none" && settings.predictor !== "autoregressive";
+      const key = [masked, guided, corrector, settings.predictor].join();
+      if (key === this._key) return;
+      this._key = key;
+      const items = [["prompt", "prompt"], ["unopened", "not opened"]];
+      if (settings.predictor !== "autoregressive") items.push(["noise", "noise"]);
+      if (guided) items.push(["proposed", "proposed"]);
+      items.push(["revealed", "new this pass"]);
+      if (settings.predictor !== "autoregressive") items.push(["kept", "draft kept"]);
+      if (guided) {
+        const words = BlockViz.WORDS.score[corrector] || BlockViz.WORDS.score.none;
+        const score = corrector === "random" ? "" : `, with ${words.name}${words.unit ? ` (${words.unit})` : ""}`;
+        items.push(["renoised", "re-noised" + score]);
+      }
+      items.push(["committed", "committed"], ["after_end", "after the end"]);
+      this.node.replaceChildren(
+        ...items.map(([state, words]) => {
+          const sample = el("span", { class: "bv-sample", "data-state": state, "data-glyph": masked && state === "noise" ? "mask" : null, "aria-hidden": "true" });
+          sample.append(el("span", { class: "bv-text", text: masked && GLYPHS[state] ? GLYPHS[state] : "a" }));
+          return el("li", {}, sample, words);
+        }),
+      );
+    }
+  }
+
+  class Checks {
+    constructor() {
+      this.node = el("ol", { class: "bv-checks", "aria-label": "Checked equations", "data-testid": "checks" });
+      this._last = null;
+    }
+
+    draw(run, k) {
+      const checks = run.checks(k);
+      if (checks === this._last) return;
+      this._last = checks;
+      const signs = { right: "✓", wrong: "✗", unfinished: "…" };
+      this.node.replaceChildren(
+        ...checks.map(([start, stop, verdict, text]) => {
+          const pretty = String(text).replace(/ - /g, " − ").replace(/ \* /g, " × ");
+          return el(
+            "li",
+            { "data-verdict": verdict, title: `positions ${start + 1} to ${stop}` },
+            el("span", { "aria-hidden": "true", text: signs[verdict] || "" }),
+            el("span", { class: "bv-equation", text: pretty }),
+            el("span", { class: "bv-verdict", text: verdict }),
+          );
+        }),
+      );
+    }
+  }
+
+  BlockViz.Facts = Facts;
+  BlockViz.Legend = Legend;
+  BlockViz.Checks = Checks;
+})();

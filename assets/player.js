@@ -1,0 +1,290 @@
+/* BlockViz.Player: one run on screen: facts, transport, canvas, legend, checks and the views beside it. */
+(function () {
+  "use strict";
+  const BlockViz = (window.BlockViz = window.BlockViz || {});
+  const el = (...parts) => BlockViz.el(...parts);
+
+  const VIEWS = ["fill", "confidence", "renoising", "attention"];
+  const GROWTH_MS = 150; // views hear of a growing run at most this often
+  const BUDGET_MS = 12; // views may take this much before the browser gets to paint
+  const SPEAK_MS = 1800; // while playing, a screen reader hears a pass at most this often
+
+  class Player {
+    constructor(root, options) {
+      this.root = root;
+      this.options = Object.assign({ group: "explore", suffix: "", label: "", transport: true, views: VIEWS }, options);
+      this.bus = BlockViz.bus(this.options.group);
+      this.run = new BlockViz.Run();
+      this.shown = -1;
+      this.timing = { canvas: 0, views: 0 };
+      this._views = [];
+      this._spoken = 0;
+      this._make();
+      this.hover = new BlockViz.Hover(this.frame, this.canvas.grid, () => ({ run: this.run, k: this.shown }));
+      this._theme = new MutationObserver(() => this._themed());
+      this._theme.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+      this.frame.addEventListener("bv:pass", (event) => this.bus.seek(event.detail.pass));
+      for (const type of ["click", "keydown"]) this.canvas.grid.addEventListener(type, (event) => this._cell(event));
+      this.bus.join(this.bus.players, this);
+    }
+
+    destroy() {
+      this._theme.disconnect();
+      this.canvas.destroy();
+      this.hover.destroy();
+      clearTimeout(this._growth);
+      clearTimeout(this._viewing);
+      for (const view of this._views) if (view.it && view.it.destroy) view.it.destroy();
+    }
+
+    _make() {
+      const { suffix, label } = this.options;
+      this.frame = el("div", { class: "bv-frame" });
+      this.title = el("div", { class: "bv-title", hidden: !label }, el("b", { text: label }), el("span"));
+      this.facts = new BlockViz.Facts("facts" + suffix);
+      this.note = el("p", { class: "bv-note", role: "alert", hidden: true });
+      this.legend = new BlockViz.Legend();
+      this.checks = new BlockViz.Checks();
+      this.checks.node.dataset.testid = "checks" + suffix;
+      this.speech = el("div", { class: "bv-hidden", "aria-live": "polite", role: "status" });
+      const canvas = el("div", { class: "bv-canvas" });
+      this.frame.append(this.title, this.facts.node);
+      if (this.options.transport) {
+        const bar = el("div", { class: "bv-bar" });
+        this.frame.append(bar);
+        this.root.append(this.frame);
+        BlockViz.Transport(bar, { group: this.options.group, suffix });
+      } else this.root.append(this.frame);
+      this.frame.append(this.note, canvas);
+      this.canvas = new BlockViz.Canvas(canvas, { testid: "canvas" + suffix });
+      canvas.append(this.checks.node, this.legend.node);
+      this.frame.append(this._makeViews(), this.speech);
+    }
+
+    _makeViews() {
+      const { suffix, views } = this.options;
+      const shelf = el("div", { class: "bv-views", "data-count": views.length, hidden: views.length === 0 });
+      for (const name of views) {
+        const mount = el("section", { class: "bv-view", "data-view": name, "data-testid": `view-${name}${suffix}` });
+        shelf.append(mount);
+        this._views.push({ name, mount, it: null, drawn: -1, run: null });
+      }
+      return shelf;
+    }
+
+    /** Views are mounted with the first run, when the page is laid out and their scripts are there. */
+    _mountViews() {
+      const templates = this.options.templates || BlockViz.templates || {};
+      for (const view of this._views) {
+        const kind = BlockViz.views && BlockViz.views[view.name];
+        if (view.it || !kind) continue;
+        try {
+          view.it = kind.mount(view.mount, templates[view.name]) || kind;
+          if (view.it.theme) view.it.theme(BlockViz.isDark());
+        } catch (problem) {
+          this._broken(view, problem);
+        }
+      }
+    }
+
+    /** A view that fails says so in its own card; the canvas and the other views go on. */
+    _broken(view, problem) {
+      view.it = null;
+      view.mount.replaceChildren(el("p", { class: "bv-note", text: `This view could not be drawn: ${problem.message}` }));
+      console.warn("BlockViz view", view.name, problem);
+    }
+
+    _themed() {
+      const dark = BlockViz.isDark();
+      if (dark === this._dark) return;
+      this._dark = dark;
+      for (const view of this._views) if (view.it && view.it.theme) view.it.theme(dark);
+    }
+
+    get live() {
+      return this.run.passes.length > 0 && this.run.end === null && this.run.error === null;
+    }
+
+    /** Take the whole growing trace text; what was read before is not read again. */
+    feed(text) {
+      if (!this.frame.isConnected) this.root.replaceChildren(this.frame);
+      const report = this.run.feed(text);
+      if (report.reset) this._fresh = true;
+      this._explain();
+      if (!report.added && !report.ended) return;
+      const fresh = this._fresh && this.run.passes.length > 0;
+      if (fresh) {
+        this._fresh = false;
+        this.shown = -1;
+        this.hover.pinned = false;
+        this.hover.hide();
+        this.canvas.load(this.run);
+        this.facts.load(this.run);
+        this.legend.load(this.run);
+        BlockViz.write(this.title.lastChild, BlockViz.describe(this.run.header));
+      }
+      this._grow(fresh || report.ended);
+      if (report.ended) this.facts.load(this.run);
+      this.bus.grown(this, fresh);
+    }
+
+    _explain() {
+      this.note.hidden = this.run.error === null;
+      if (this.run.error !== null) BlockViz.write(this.note, this.run.error);
+    }
+
+    _grow(now) {
+      if (now) {
+        clearTimeout(this._growth);
+        this._growth = 0;
+        this._loadViews();
+      } else if (!this._growth) {
+        this._growth = setTimeout(() => {
+          this._growth = 0;
+          this._loadViews();
+        }, GROWTH_MS);
+      }
+    }
+
+    /** Give the views the run; in a group all share one scale, so a change of one reloads the others. */
+    _loadViews() {
+      this._mountViews();
+      const peers = this.bus.loaded;
+      const scale = peers.length > 1 && BlockViz.views && BlockViz.views.scales ? BlockViz.views.scales(peers.map((peer) => peer.run)) : undefined;
+      const key = JSON.stringify(scale);
+      this._give(scale, key);
+      for (const peer of peers) if (peer !== this && peer._scaleKey !== key) peer._give(scale, key);
+      this.bus.redraw();
+    }
+
+    _give(scale, key) {
+      this._scaleKey = key;
+      for (const view of this._views) {
+        if (!view.it || this.run.passes.length === 0) continue;
+        view.drawn = -1;
+        try {
+          view.it.load(this.run, scale);
+        } catch (problem) {
+          this._broken(view, problem);
+        }
+      }
+    }
+
+    show(k) {
+      this.bus.seek(k);
+    }
+
+    /** Called by the bus once per animation frame; a shorter run holds its last pass. */
+    draw(target) {
+      const run = this.run;
+      if (run.passes.length === 0 || !BlockViz.visible(this.root)) return;
+      const k = Math.min(target, run.last);
+      const tag = this._tag(target);
+      const begun = performance.now();
+      if (k !== this.shown) {
+        this.canvas.draw(k);
+        this.checks.draw(run, k);
+        this.shown = k;
+        this.hover.refresh();
+        this._speak();
+      }
+      this.facts.draw(run, k, tag);
+      this.timing.canvas = performance.now() - begun;
+      if (!this._viewing && this._views.some((view) => view.it && view.drawn !== k)) {
+        this._viewing = setTimeout(() => this._drawViews(), 0);
+      }
+    }
+
+    /** After the canvas: the newest pass only, and never so long that the next frame is late. */
+    _drawViews() {
+      this._viewing = 0;
+      const begun = performance.now();
+      const k = this.shown;
+      for (const view of this._views) {
+        if (!view.it || view.drawn === k || k < 0) continue;
+        if (performance.now() - begun > BUDGET_MS) {
+          this._viewing = setTimeout(() => this._drawViews(), 0);
+          break;
+        }
+        view.drawn = k;
+        try {
+          view.it.draw(this.run, k);
+        } catch (problem) {
+          this._broken(view, problem);
+        }
+      }
+      this.timing.views = performance.now() - begun;
+    }
+
+    _tag(target) {
+      const { run } = this;
+      if (target > run.last) return run.end ? `ended at pass ${run.last}` : "waiting";
+      if (this.live) return "live";
+      if (run.end && run.end.stopped && target >= run.last) return "stopped";
+      return "";
+    }
+
+    /** The pass in words, for the scrubber and for screen readers. */
+    sentence() {
+      const run = this.run;
+      if (run.passes.length === 0) return "no run yet";
+      const k = Math.min(this.bus.pass, run.last);
+      const pass = run.passes[k];
+      const back = pass.k ? `, ${pass.k} ${pass.k === 1 ? "token" : "tokens"} thrown back` : "";
+      return `pass ${k} of ${run.last}, block ${(pass.block || 0) + 1}, ${BlockViz.WORDS.phase[pass.phase] || pass.phase}${back}`;
+    }
+
+    _speak() {
+      const wait = this.bus.moving ? Math.max(250, SPEAK_MS - (performance.now() - this._spoken)) : 350;
+      clearTimeout(this._speaking);
+      // While it plays the timer must not be pushed back forever by the next pass.
+      if (this.bus.moving && this._due) {
+        this._speaking = setTimeout(() => this._say(), Math.max(0, this._due - performance.now()));
+        return;
+      }
+      this._due = performance.now() + wait;
+      this._speaking = setTimeout(() => this._say(), wait);
+    }
+
+    _say() {
+      this._due = 0;
+      this._spoken = performance.now();
+      const name = this.options.label ? `${this.options.label}: ` : "";
+      BlockViz.write(this.speech, name + this.sentence());
+    }
+
+    _cell(event) {
+      const cell = event.target.closest(".bv-cell");
+      if (!cell || (event.type === "keydown" && event.key !== "Enter")) return;
+      const detail = { pos: Number(cell.dataset.pos), pass: this.shown, run: this.run.id };
+      this.root.dispatchEvent(new CustomEvent("bv:cell", { bubbles: true, detail }));
+    }
+
+    state() {
+      const run = this.run;
+      const k = Math.min(this.bus.pass, Math.max(0, run.last));
+      const pass = run.passes[k];
+      const nfe = pass ? pass.nfe : [0, 0];
+      return {
+        pass: k,
+        passes: run.passes.length,
+        block: pass ? pass.block : 0,
+        phase: pass ? pass.phase : null,
+        step: pass ? pass.step : 0,
+        nfe: { denoise: nfe[0], verify: nfe[1], total: nfe[0] + nfe[1] },
+        cached: pass ? pass.cached : 0,
+        run: run.id,
+        ended: run.end !== null,
+        shown: this.shown,
+        error: run.error,
+        timing: this.timing,
+      };
+    }
+  }
+
+  /** The player in `root`, made on the first call. Options: group, suffix, label, transport, views, templates. */
+  BlockViz.Player = function (root, options) {
+    if (!root.__bvPlayer) root.__bvPlayer = new Player(root, options);
+    return root.__bvPlayer;
+  };
+})();
