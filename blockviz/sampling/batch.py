@@ -1,0 +1,106 @@
+"""Many sequences at once, without recording: the same loop, one generator per sequence."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from blockviz.diffusion.draws import GeneratorDraws
+from blockviz.models.checkpoint import Model
+from blockviz.sampling.denoiser import work_device
+from blockviz.sampling.recorder import written_text
+from blockviz.sampling.run import passes, prepare
+from blockviz.sampling.settings import SamplerSettings
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """The finished canvases of N prompts.
+
+    `tokens` int64 `[N, L]` whole canvases (noise beyond `lengths`); `prompt_lengths` and `lengths` int64 `[N]` where
+    the generated tokens begin and end (with the end token's block, or the canvas); `texts` what was generated, without
+    the end token; `nfe_denoise` and `nfe_verify` int64 `[N]` network calls in which a row took part, which is what
+    `sample` would have spent on it; `forwards` calls of the whole batch; `seconds` wall time.
+    """
+
+    tokens: NDArray[np.int64]
+    texts: list[str]
+    prompt_lengths: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    nfe_denoise: NDArray[np.int64]
+    nfe_verify: NDArray[np.int64]
+    forwards: int
+    seconds: float
+
+
+class RowsDraws:
+    """One generator per row; only rows marked active draw, the others get zeros.
+
+    The first dimension of every shape is the batch. A row therefore receives, draw by draw, what it would alone.
+    """
+
+    def __init__(self, rows: Sequence[GeneratorDraws], active: Tensor) -> None:
+        self.rows = rows
+        self.device = rows[0].device
+        self.active = [i for i, on in enumerate(active.tolist()) if on]
+
+    def uniform(self, *shape: int) -> Tensor:
+        """float64 in [0, 1), `shape`."""
+        out = torch.zeros(shape, dtype=torch.float64, device=self.device)
+        for i in self.active:
+            out[i] = self.rows[i].uniform(*shape[1:])
+        return out
+
+    def integers(self, high: int, *shape: int) -> Tensor:
+        """int64 in 0..high - 1, `shape`."""
+        out = torch.zeros(shape, dtype=torch.int64, device=self.device)
+        for i in self.active:
+            out[i] = self.rows[i].integers(high, *shape[1:])
+        return out
+
+
+def sample_batch(
+    model: Model,
+    prompts: Sequence[str],
+    settings: SamplerSettings,
+    seeds: Sequence[int],
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> BatchResult:
+    """Run one sequence per prompt, each with its own seed (`settings.seed` is not used).
+
+    Row i equals `sample(model, prompts[i], settings with seed seeds[i])` up to float noise, whoever its batch mates
+    are. `progress` is called with (positions finished, positions) after every event. Raises ValueError unless there
+    is one seed per prompt and at least one prompt; otherwise as `sample`.
+    """
+    if not prompts or len(prompts) != len(seeds):
+        raise ValueError(f"{len(prompts)} prompts and {len(seeds)} seeds: one seed per prompt is needed")
+    began = time.perf_counter()
+    ids = [model.tokens.encode(prompt) for prompt in prompts]
+    rows = [GeneratorDraws(seed, work_device(model)) for seed in seeds]
+    job = prepare(model, settings, ids, lambda active: RowsDraws(rows, active))
+    for _ in passes(job):
+        if progress is not None:
+            progress(job.position, job.length)
+    lengths = job.lengths.cpu().numpy()
+    canvas = job.canvas.cpu().numpy()
+    texts = [
+        written_text(model, row.tolist(), len(prompt), int(length))
+        for row, prompt, length in zip(canvas, ids, lengths, strict=True)
+    ]
+    return BatchResult(
+        tokens=canvas,
+        texts=texts,
+        prompt_lengths=np.array([len(prompt) for prompt in ids]),
+        lengths=lengths,
+        nfe_denoise=job.denoiser.rows_denoise.numpy(),
+        nfe_verify=job.denoiser.rows_verify.numpy(),
+        forwards=job.denoiser.nfe_denoise + job.denoiser.nfe_verify,
+        seconds=time.perf_counter() - began,
+    )

@@ -1,0 +1,142 @@
+"""What a sampler may ask of a network: a prediction of its window, and an AR reading of a proposal.
+
+The only place where the network is called and where NFE is counted. It owns the KV cache: whatever is clean before
+the window and not yet cached is carried, and committed, by the same forward that predicts the window, so that
+committing a block costs no call of its own (MATHS.md, "The model"). Without the cache every call carries the whole
+clean prefix again and must give the same predictions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from blockviz.diffusion.prediction import log_probs
+from blockviz.models.attention import clean_to_clean, verification_mask
+from blockviz.models.block_dit import KVCache
+from blockviz.models.checkpoint import Model
+
+
+@dataclass(frozen=True)
+class Call:
+    """One forward: `cached` tokens were read from the cache, `clean` further tokens were carried before the window."""
+
+    cached: int
+    clean: int
+
+
+class Denoiser:
+    """The network behind a run of `rows` sequences on a canvas of `length` positions.
+
+    `rows_denoise` and `rows_verify` (int64 `[rows]`) count, for each sequence, the forwards in which it was active;
+    `nfe_denoise` and `nfe_verify` count the forwards themselves. `device` is `work_device(model)`.
+    """
+
+    def __init__(
+        self, model: Model, rows: int, length: int, widest: int, temperature: float, use_cache: bool
+    ) -> None:
+        config = model.config
+        self.net = model.net
+        self.net_device = model.device
+        self.device = work_device(model)
+        self.temperature = temperature
+        self.x0_causal = config.x0_causal
+        self.forbidden = tuple(forbidden_ids(model))
+        self.positions = torch.arange(length, device=self.net_device)
+        dtype = next(self.net.parameters()).dtype
+        self.cache = KVCache(config, rows, length + widest, self.net_device, dtype) if use_cache else None
+        self.nfe_denoise = 0
+        self.nfe_verify = 0
+        self.rows_denoise = torch.zeros(rows, dtype=torch.int64)
+        self.rows_verify = torch.zeros(rows, dtype=torch.int64)
+        self._clean_masks: dict[int, Tensor] = {}
+        self._verify_mask: tuple[tuple[int, int, int], Tensor] | None = None
+
+    def denoise(
+        self, canvas: Tensor, start: int, stop: int, block_size: int, active: Tensor
+    ) -> tuple[Tensor, Call]:
+        """Predict the window `start..stop` of `canvas` int64 `[N, L]`, whose tokens before `start` are clean.
+
+        The window sees all of the clean tokens before it and all of itself. `active` bool `[N]` says for which rows
+        the call counts. Returns log-probabilities float32 `[N, stop - start, V]` (temperature applied, MASK and PAD
+        removed) and the call.
+        """
+        cached = self._cached(start)
+        clean = start - cached
+        tokens = canvas[:, cached:stop].to(self.net_device)
+        mask = self._window_mask(cached, start, stop, block_size) if clean else None
+        logits = self.net(
+            tokens, self.positions[cached:stop], mask, self.cache, commit=clean, first_output=clean
+        )
+        self.nfe_denoise += 1
+        self.rows_denoise += active.cpu()
+        return self._log_probs(logits), Call(cached, clean)
+
+    def verify(
+        self, canvas: Tensor, proposal: Tensor, noise: Tensor, start: int, active: Tensor
+    ) -> tuple[Tensor, Call]:
+        """Read a proposal left to right: one forward over [proposal | noise tokens], nothing of it is committed.
+
+        `proposal` and `noise` are int64 `[N, W]`, at the positions from `start` on. Noise token i sees the clean
+        tokens before the window, the proposal before i, and itself. Returns log-probabilities float32 `[N, W, V]`
+        of each position given everything to its left, and the call.
+        """
+        cached = self._cached(start)
+        count = proposal.shape[1]
+        stop, clean = start + count, start - cached
+        tokens = torch.cat([canvas[:, cached:start], proposal, noise], dim=1).to(self.net_device)
+        positions = torch.cat([self.positions[cached:stop], self.positions[start:stop]])
+        mask = self._verification_mask(cached, start, stop)
+        logits = self.net(tokens, positions, mask, self.cache, commit=0, first_output=clean + count)
+        self.nfe_verify += 1
+        self.rows_verify += active.cpu()
+        return self._log_probs(logits), Call(cached, clean)
+
+    def _cached(self, start: int) -> int:
+        """Tokens of the clean prefix before `start` that the cache holds; anything it holds beyond is forgotten."""
+        if self.cache is None:
+            return 0
+        if self.cache.length > start:
+            self.cache.truncate(start)
+        return self.cache.length
+
+    def _log_probs(self, logits: Tensor) -> Tensor:
+        return log_probs(logits.to(self.device), self.temperature, self.forbidden)
+
+    def _window_mask(self, cached: int, start: int, stop: int, block_size: int) -> Tensor:
+        """Queries [clean | window] on keys [cache | clean | window]: `generation_mask`, sliced from one matrix."""
+        base = self._clean_masks.get(block_size)
+        if base is None:
+            base = clean_to_clean(self.positions, self.positions, block_size, self.x0_causal)
+            self._clean_masks[block_size] = base
+        mask = base[cached:stop, :stop].clone()
+        mask[:, start:] = False
+        mask[start - cached :] = True
+        return mask
+
+    def _verification_mask(self, cached: int, start: int, stop: int) -> Tensor:
+        key = (cached, start, stop)
+        if self._verify_mask is None or self._verify_mask[0] != key:
+            count = stop - start
+            mask = verification_mask(start, count).to(self.net_device)
+            if cached < start:
+                context = clean_to_clean(
+                    self.positions[cached:start], self.positions[:start], 1, self.x0_causal
+                )
+                mask = torch.cat([torch.nn.functional.pad(context, (0, 2 * count)), mask])
+            self._verify_mask = (key, mask)
+        return self._verify_mask[1]
+
+
+def work_device(model: Model) -> torch.device:
+    """Where draws, canvas and predictions live: the network's device, or the CPU where that has no float64 (MPS)."""
+    return torch.device("cpu") if model.device.type == "mps" else model.device
+
+
+def forbidden_ids(model: Model) -> list[int]:
+    """Token ids that no sampler may write: MASK, and PAD where it is not the end token itself (trap 4)."""
+    info = model.info
+    ids = {info.mask_id, info.pad_id} - {None, info.end_id}
+    return sorted(token for token in ids if token is not None)

@@ -1,0 +1,270 @@
+"""From the loop's events to recorded passes: an observer that reads the state and never changes it.
+
+For the masked process the network says nothing about a position it sees a token in (carry-over, MATHS.md), so the
+confidence, entropy and candidates of a revealed position stay those of the pass in which it was last noise. For the
+uniform process every pass predicts every free position.
+"""
+
+from __future__ import annotations
+
+import platform
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from blockviz.models.checkpoint import Model
+from blockviz.sampling.passes import REASON_CODE, STATE_CODE, TOP, Check, Header, ModelFacts, Pass
+from blockviz.sampling.settings import SamplerSettings
+
+if TYPE_CHECKING:
+    from blockviz.sampling.run import Event
+
+Checker = Callable[[list[int], int], tuple[Check, ...]]
+"""Verdicts on the tokens of a canvas, given them and the prompt's length; sampling knows nothing of the task."""
+
+S, R = STATE_CODE, REASON_CODE
+
+
+class Recorder:
+    """Makes one `Pass` of the beginning and of every event of a run of one sequence."""
+
+    def __init__(
+        self, model: Model, settings: SamplerSettings, prompt_length: int, checker: Checker | None
+    ) -> None:
+        self.temperature = settings.temperature
+        self.use_cache = settings.use_cache
+        self.masked = model.info.process == "masked"
+        self.end_id = model.info.end_id
+        self.prompt_length = prompt_length
+        self.checker = checker
+        self.checks: tuple[Check, ...] = ()
+        self.tokens = np.zeros(0, np.int64)
+        self.states = np.zeros(0, np.uint8)
+        self.window: _Window | None = None
+
+    def start(self, canvas: torch.Tensor) -> Pass:
+        """The first pass: the prompt in place, noise everywhere else, nothing spent."""
+        self.tokens = canvas[0].cpu().numpy().copy()
+        self.states = np.full(self.tokens.shape, S["unopened"], np.uint8)
+        self.states[: self.prompt_length] = S["prompt"]
+        self._check()
+        return Pass.record(
+            "start",
+            tokens=self.tokens,
+            states=self.states,
+            start=0,
+            stop=0,
+            temperature=self.temperature,
+            checks=self.checks,
+        )
+
+    def record(self, event: Event) -> Pass:
+        """The pass that `event` is; everything in it is a copy."""
+        segment, level, call = event.segment, event.level, event.call
+        before, self.tokens = self.tokens, event.canvas[0].cpu().numpy().copy()
+        window = self.window
+        if window is None or window.segment is not segment:
+            self._close()
+            window = self.window = _Window(event)
+        now = self.tokens[segment.start : segment.stop]
+        changed = now != before[segment.start : segment.stop]
+        reasons = window.observe(event, now, changed, self.masked)
+        states = self.states[segment.start : segment.stop]
+        reasons[~window.free] = np.where(states == S["prompt"], R["prompt"], R["none"])[~window.free]
+        states[window.free] = window.states[window.free]
+        if event.phase == "commit":
+            self._close()
+        if changed.any():
+            self._check()
+        calls = event.phase in ("denoise", "propose", "verify")
+        return Pass(
+            phase=event.phase,
+            block=segment.block,
+            step=event.step,
+            alpha_t=level.alpha_t,
+            alpha_s=level.alpha_s,
+            temperature=self.temperature,
+            nfe_denoise=event.nfe_denoise,
+            nfe_verify=event.nfe_verify,
+            cached=call.cached if calls or not self.use_cache else call.cached + call.clean,
+            clean=call.clean if calls else 0,
+            ms=event.seconds * 1000,
+            start=segment.start,
+            stop=segment.stop,
+            k=window.k,
+            cut=window.cut,
+            tokens=self.tokens,
+            states=self.states,
+            reasons=reasons,
+            confidence=window.confidence,
+            entropy=window.entropy,
+            ar_logprob=window.ar_logprob,
+            score=window.score,
+            top_ids=window.shown_ids,
+            top_probs=window.shown_probs,
+            verify_tokens=window.verify_tokens,
+            checks=self.checks,
+        )
+
+    def _check(self) -> None:
+        if self.checker is not None:
+            self.checks = self.checker(self.tokens.tolist(), self.prompt_length)
+
+    def _close(self) -> None:
+        """Mark the finished window as committed, and what follows the first generated end token as after it."""
+        if self.window is None:
+            return
+        segment = self.window.segment
+        self.states[segment.start : segment.stop][self.window.free] = S["committed"]
+        if self.end_id is not None:
+            ends = np.flatnonzero(self.tokens[self.prompt_length : segment.stop] == self.end_id)
+            if ends.size:
+                self.states[self.prompt_length + int(ends[0]) + 1 : segment.stop] = S["after_end"]
+
+
+class _Window:
+    """What is known of the active window over all passes of its segment, as numpy arrays of its width."""
+
+    def __init__(self, event: Event) -> None:
+        self.segment = event.segment
+        self.free = event.free[0].cpu().numpy()
+        self.noise = self.free
+        width = self.free.shape[0]
+        self.states = np.full(width, S["noise"], np.uint8)
+        self.unknown = np.full(width, np.nan, np.float32)
+        self.confidence, self.entropy = self.unknown.copy(), self.unknown.copy()
+        self.top_ids = np.full((width, TOP), -1, np.int64)
+        self.top_probs = np.zeros((width, TOP), np.float32)
+        self.no_tokens = np.full(width, -1, np.int64)
+        self._forget()
+
+    def observe(
+        self, event: Event, now: NDArray[np.int64], changed: NDArray[np.bool_], masked: bool
+    ) -> NDArray[np.uint8]:
+        """Take in one event: tokens `now`, of which `changed` differ from before. Returns why, per position."""
+        ar_logprob = self.ar_logprob
+        self._forget()
+        if event.phase in ("denoise", "propose"):
+            return self._drawn(event, now, changed, masked)
+        if event.phase == "verify":
+            self._verified(event, now, masked)
+        elif event.phase == "renoise":
+            self.ar_logprob = ar_logprob
+            return self._renoised(event)
+        return np.full(now.shape, R["none"], np.uint8)
+
+    def _forget(self) -> None:
+        """Drop what belongs to one pass only."""
+        self.k = 0
+        self.cut: float | None = None
+        self.score = self.unknown
+        self.ar_logprob = self.unknown
+        self.verify_tokens = self.no_tokens
+        self.shown_ids, self.shown_probs = self.top_ids, self.top_probs
+
+    def _drawn(
+        self, event: Event, now: NDArray[np.int64], changed: NDArray[np.bool_], masked: bool
+    ) -> NDArray[np.uint8]:
+        """Denoise and propose: tokens come from the prediction, or stay, or (uniform) become fresh noise."""
+        was_noise, self.noise = self.noise, event.noise[0].cpu().numpy()
+        known = was_noise if masked else self.free
+        probs = event.log_probs[0].exp()
+        own, ids, best = _of_token(probs, now), *_candidates(probs)
+        self.confidence[known] = own[known]
+        self.entropy[known] = torch.special.entr(probs).sum(-1).cpu().numpy()[known]
+        self.top_ids[known, : ids.shape[1]] = ids[known]
+        self.top_probs[known, : ids.shape[1]] = best[known]
+        self._doubt()
+        fresh = was_noise | changed
+        self.states = np.where(fresh, S["proposed" if event.phase == "propose" else "revealed"], S["kept"])
+        self.states[self.noise] = S["noise"]
+        reasons = np.where(was_noise, R["revealed"], np.where(changed, R["resampled"], R["kept"]))
+        reasons[self.noise] = R["none"]
+        reasons[self.noise & (changed | ~was_noise)] = R["renoised"]
+        return reasons
+
+    def _verified(self, event: Event, now: NDArray[np.int64], masked: bool) -> None:
+        """Verify: nothing changes; the AR reading of the proposal is known, and its candidates are shown."""
+        assert event.log_p_ar is not None
+        assert event.verify_tokens is not None
+        log_p_ar = event.log_p_ar[0]
+        ids, best = _candidates(log_p_ar.exp())
+        self.ar_logprob = np.where(self.free, _of_token(log_p_ar, now), np.float32(np.nan))
+        self.shown_ids, self.shown_probs = np.full_like(self.top_ids, -1), np.zeros_like(self.top_probs)
+        self.shown_ids[self.free, : ids.shape[1]] = ids[self.free]
+        self.shown_probs[self.free, : ids.shape[1]] = best[self.free]
+        if not masked:
+            self.verify_tokens = event.verify_tokens[0].cpu().numpy()
+
+    def _renoised(self, event: Event) -> NDArray[np.uint8]:
+        """Re-noise: the positions with the worst scores went back to noise, the proposal stands elsewhere."""
+        assert event.scores is not None
+        scores = event.scores[0].cpu().numpy()
+        chosen = self.noise = event.noise[0].cpu().numpy()
+        self.score = np.where(self.free, scores, np.nan)
+        self.k = int(chosen.sum())
+        self.cut = float(scores[chosen].min()) if self.k else None
+        self._doubt()
+        self.states[self.states == S["proposed"]] = S["revealed"]
+        self.states[chosen] = S["renoised"]
+        return np.where(chosen, R["renoised"], R["kept"])
+
+    def _doubt(self) -> None:
+        """Where there is noise, confidence is that of the best candidate."""
+        self.confidence[self.noise] = self.top_probs[self.noise, 0]
+
+
+def _candidates(probs: torch.Tensor) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    best = probs.topk(min(TOP, probs.shape[-1]), dim=-1)
+    return best.indices.cpu().numpy(), best.values.cpu().numpy()
+
+
+def _of_token(values: torch.Tensor, tokens: NDArray[np.int64]) -> NDArray[np.float32]:
+    index = torch.from_numpy(tokens).to(values.device).unsqueeze(-1)
+    return values.gather(-1, index).squeeze(-1).cpu().numpy()
+
+
+def header_of(
+    model: Model, settings: SamplerSettings, prompt: str, ids: list[int], length: int, block_size: int
+) -> Header:
+    """The header of a run of `model` on a canvas of `length` positions; its run id is random."""
+    info, config = model.info, model.config
+    device = str(model.device)
+    if model.device.type == "cuda":
+        device = f"{device} ({torch.cuda.get_device_name(model.device)})"
+    return Header(
+        run=secrets.token_hex(8),
+        model=ModelFacts(
+            name=model.name,
+            hash=model.content_hash,
+            process=info.process,
+            mask_id=info.mask_id,
+            end_id=info.end_id,
+            task=info.task,
+            parameters=model.parameters,
+            layers=config.n_blocks,
+            heads=config.n_heads,
+            head_dim=config.head_dim,
+        ),
+        settings=settings,
+        prompt=prompt,
+        length=length,
+        block_size=block_size,
+        tokens=tuple(ids),
+        device=device,
+        versions={"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def written_text(model: Model, tokens: list[int], prompt_length: int, written: int) -> str:
+    """The generated text, decoded whole: from the prompt to the end token or the last finished position."""
+    generated = tokens[prompt_length:written]
+    if model.info.end_id in generated:
+        generated = generated[: generated.index(model.info.end_id)]
+    return model.tokens.decode(generated)
