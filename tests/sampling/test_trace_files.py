@@ -1,0 +1,359 @@
+"""Trace lines and files: exact round trips, and one-sentence refusals of everything else."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from blockviz.sampling import trace as trace_module
+from blockviz.sampling import trace_reader
+from blockviz.sampling.trace import LineReader, LineWriter, Pass, Trace, TraceError
+from tests.sampling import traces as make
+
+
+def lines() -> list[str]:
+    return list(make.small_trace().to_lines())
+
+
+def one_sentence(error: BaseException) -> bool:
+    text = str(error)
+    return text.endswith(".") and "\n" not in text and 10 < len(text) < 400
+
+
+@settings(max_examples=60, deadline=None)
+@given(make.traces())
+def test_lines_round_trip_exactly(trace: Trace) -> None:
+    text = "".join(trace.to_lines())
+    again = Trace.from_lines(text.split("\n")[:-1])
+    assert again == trace
+    assert "".join(again.to_lines()) == text
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15, deadline=None)
+@given(make.traces())
+@pytest.mark.parametrize("name", ["run.jsonl.gz", "run.jsonl"])
+def test_files_round_trip_exactly(tmp_path: Path, name: str, trace: Trace) -> None:
+    path = tmp_path / name
+    trace.save(path)
+    assert Trace.load(path) == trace
+    assert [entry.name for entry in tmp_path.iterdir() if entry.suffix == ".part"] == []
+
+
+def test_the_same_trace_gives_the_same_bytes(tmp_path: Path) -> None:
+    make.small_trace().save(tmp_path / "a.jsonl.gz")
+    make.small_trace().save(tmp_path / "b.jsonl.gz")
+    assert (tmp_path / "a.jsonl.gz").read_bytes() == (tmp_path / "b.jsonl.gz").read_bytes()
+
+
+def test_line_format() -> None:
+    """What the page's script reads; changing it means a new format number."""
+    head, start, propose, verify, renoise, commit, end = (json.loads(line) for line in lines())
+    assert (head["blockviz"], head["run"], head["prompt_length"], head["length"], head["block_size"]) == (
+        1,
+        "00ff",
+        2,
+        6,
+        4,
+    )
+    assert head["tokens"] == [1, 2]
+    assert head["pieces"] == {"1": "<1>", "2": "<2>"}
+    assert head["settings"]["corrector"] == "ar_nll"
+    assert start["set"] == [0, 1, 1, 2, 2, 9, 3, 9, 4, 9, 5, 9]
+    assert start["pieces"] == {"9": "▒"}
+    assert not {"conf", "ent", "ar", "score", "top", "noise", "checks"} & set(start)
+    assert propose == {
+        "i": 1,
+        "phase": "propose",
+        "block": 0,
+        "step": 0,
+        "alpha": [0.001, 0.5005],
+        "temp": 1.0,
+        "nfe": [1, 0],
+        "cached": 0,
+        "clean": 0,
+        "ms": 1.5,
+        "win": [0, 4],
+        "k": 0,
+        "cut": None,
+        "set": [2, 3, 3, 4],
+        "state": "003311",
+        "why": "1122",
+        "conf": [10000, 10000, 5000, 7000],
+        "ent": [0, 0, 1200, 600],
+        "top": [[1, 1000], [2, 1000], [3, 500, 5, 200, 6, 100, 7, 100, 8, 50], [4, 700, 3, 300]],
+        "checks": [[2, 4, "wrong", "1 + 1 = 3"]],
+        "pieces": {"3": "<3>", "4": "<4>", "5": "<5>", "6": "<6>", "7": "<7>", "8": "<8>"},
+    }
+    assert (verify["set"], verify["ar"], "checks" in verify) == ([], [-100, -200, -3250, -500], False)
+    assert (renoise["set"], renoise["score"], renoise["k"], renoise["cut"]) == (
+        [2, 9],
+        [None, None, 3250, 500],
+        1,
+        3.25,
+    )
+    assert renoise["checks"] == []
+    assert commit["state"] == "007711"
+    assert end == {
+        "end": {"seconds": 0.25, "stopped": False, "finished": "canvas", "text": "e d", "passes": 5}
+    }
+
+
+def test_every_line_is_ascii_and_complete_in_itself() -> None:
+    events = make.small_events()
+    events[0] = make.header(prompt="a\u2028b\x85c\ud800<script>\n")
+    writer = LineWriter(lambda token: "\n\u2028</script>")
+    reader = LineReader()
+    for event in events:
+        line = writer.line(event)
+        assert line.isascii()
+        assert line.index("\n") == len(line) - 1
+        assert reader.read(line) == event
+
+
+def outcome(text: list[str]) -> tuple[Trace | None, TraceError | None]:
+    try:
+        return Trace.from_lines(text), None
+    except TraceError as error:
+        return None, error
+
+
+def test_a_live_stream_reads_line_by_line() -> None:
+    reader = LineReader()
+    seen = [reader.read(line) for line in lines()[:3]]
+    assert isinstance(seen[-1], Pass)
+    assert reader.end is None
+    assert reader.pieces[4] == "<4>"
+
+
+def test_cut_short_files_are_refused(tmp_path: Path) -> None:
+    whole = lines()
+    for count in range(1, len(whole)):
+        with pytest.raises(TraceError, match="cut short"):
+            Trace.from_lines(whole[:count])
+    with pytest.raises(TraceError, match="is empty"):
+        Trace.from_lines([])
+    path = tmp_path / "run.jsonl.gz"
+    make.small_trace().save(path)
+    data = path.read_bytes()
+    for keep in (2, 9, 40, len(data) - 1):
+        path.write_bytes(data[:keep])
+        with pytest.raises(TraceError) as caught:
+            Trace.load(path)
+        assert one_sentence(caught.value)
+
+
+def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    good = gzip.compress("".join(lines()).encode())
+    flipped = bytearray(good)
+    flipped[len(flipped) // 2] ^= 0xFF
+    foreign = {
+        "nothing": b"",
+        "text": b"hello\n",
+        "json": b'{"a": 1}\n',
+        "list": b"[1, 2]\n",
+        "number": b"1\n",
+        "pickle": b"\x80\x04\x95\x0c\x00\x00\x00\x00\x00\x00\x00\x8c\x05hello\x94.",
+        "binary": bytes(range(256)),
+        "not gzip": b"\x1f\x8bnope, not at all",
+        "flipped": bytes(flipped),
+        "deep": b"[" * 200_000 + b"\n",
+        "digits": b'{"blockviz":' + b"9" * 10_000 + b"}\n",
+        "nan": b'{"blockviz":NaN}\n',
+    }
+    for name, data in foreign.items():
+        path.write_bytes(data)
+        with pytest.raises(TraceError) as caught:
+            Trace.load(path)
+        assert one_sentence(caught.value), name
+
+
+def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Trace.load(tmp_path / "none.jsonl")
+
+
+def test_other_formats_are_named() -> None:
+    head = json.loads(lines()[0])
+    with pytest.raises(TraceError, match="format 2, newer than format 1"):
+        Trace.from_lines([json.dumps({**head, "blockviz": 2, "something new": 1})])
+    with pytest.raises(TraceError, match="unknown format 0"):
+        Trace.from_lines([json.dumps({**head, "blockviz": 0})])
+
+
+def test_size_is_bounded_while_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "bomb.gz"
+    line = b" " * 100_000
+    path.write_bytes(gzip.compress(line * 200))  # 20 MB of blanks in 20 KB, and no newline
+    monkeypatch.setattr(trace_module, "MAX_LINE_BYTES", 1_000_000)
+    with pytest.raises(TraceError, match="a line of more than 1000000 bytes"):
+        Trace.load(path)
+    text = "".join(lines()).encode()
+    path.write_bytes(gzip.compress(text))
+    monkeypatch.setattr(trace_module, "MAX_BYTES", len(text) - 1)
+    with pytest.raises(TraceError, match=f"more than {len(text) - 1} bytes"):
+        Trace.load(path)
+    monkeypatch.setattr(trace_module, "MAX_BYTES", 10)
+    with pytest.raises(TraceError, match="a trace file may have 10"):
+        Trace.load(path)
+    with pytest.raises(TraceError, match="a trace file may have 10"):
+        make.small_trace().save(tmp_path / "new.gz")
+    assert not (tmp_path / "new.gz").exists()
+
+
+def test_passes_and_cells_are_bounded_while_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_reader, "MAX_CELLS", 3 * 6)
+    with pytest.raises(TraceError, match=r"^Line 5 of the trace cannot be used: .* larger than 18 cells"):
+        Trace.from_lines(lines())
+    monkeypatch.setattr(trace_reader, "MAX_PASSES", 2)
+    with pytest.raises(TraceError, match=r"^Line 4 "):
+        Trace.from_lines(lines())
+
+
+def edited(index: int, change: Callable[[dict[str, Any]], object]) -> list[str]:
+    whole = lines()
+    body = json.loads(whole[index])
+    change(body)
+    whole[index] = json.dumps(body)
+    return whole
+
+
+HEADER, START, PROPOSE, RENOISE, END = 0, 1, 2, 4, 6
+
+
+@pytest.mark.parametrize(
+    ("index", "key", "value", "reason"),
+    [
+        (HEADER, "length", 0, "length"),
+        (HEADER, "length", 10**9, "length"),
+        (HEADER, "length", True, "length"),
+        (HEADER, "block_size", 0, "block_size"),
+        (HEADER, "prompt_length", 3, "prompt_length"),
+        (HEADER, "tokens", [1] * 7, "tokens"),
+        (HEADER, "tokens", [1, 77], "token 77 is used"),
+        (HEADER, "tokens", "12", "tokens"),
+        (HEADER, "settings", [], "settings"),
+        (HEADER, "settings", {"stepz": 1}, "stepz cannot be 1"),
+        (HEADER, "settings", {"steps": 0}, "steps cannot be 0"),
+        (HEADER, "model", None, "model"),
+        (HEADER, "prompt", 5, "prompt"),
+        (HEADER, "versions", {"torch": 2}, "versions"),
+        (HEADER, "surprise", 1, 'unknown entry "surprise"'),
+        (HEADER, "pieces", {"one": "a"}, "pieces"),
+        (HEADER, "pieces", {"1": ""}, "pieces"),
+        (HEADER, "pieces", {"1": "a" * 600, "2": "b"}, "pieces"),
+        (HEADER, "pieces", {"²": "a"}, "pieces"),
+        (START, "set", [0, 1], "every position once"),
+        (START, "set", [0, 1, 0, 2, 2, 9, 3, 9, 4, 9, 5, 9], "every position once"),
+        (PROPOSE, "set", [2], "pairs"),
+        (PROPOSE, "set", [6, 1], "positions below 6"),
+        (PROPOSE, "set", [-1, 1], "set"),
+        (PROPOSE, "set", [2, 3.0], "set"),
+        (PROPOSE, "i", 7, "the number of this pass"),
+        (PROPOSE, "phase", "guess", "one of start, denoise"),
+        (PROPOSE, "phase", ["start"], "one of start, denoise"),
+        (PROPOSE, "win", [4, 0], "win"),
+        (PROPOSE, "win", [0, 7], "win"),
+        (PROPOSE, "win", [0, 4, 4], "win"),
+        (PROPOSE, "state", "00331", "6 digits"),
+        (PROPOSE, "state", "003319", "digits from 0 to 8"),
+        (PROPOSE, "state", "00331-", "digits from 0 to 8"),
+        (PROPOSE, "state", "00331²", "6 digits"),
+        (PROPOSE, "why", "11226", "4 digits"),
+        (PROPOSE, "why", "1126", "digits from 0 to 5"),
+        (PROPOSE, "conf", [0, 0, 0, 10001], "conf"),
+        (PROPOSE, "conf", [0, 0, 0], "conf"),
+        (PROPOSE, "conf", [None, 0, 0], "conf"),
+        (PROPOSE, "conf", {"0": 1}, "conf"),
+        (PROPOSE, "ent", [0, 0, 0, "1"], "ent"),
+        (PROPOSE, "ar", [0, 0, 0, 1], "ar"),
+        (PROPOSE, "score", [0, 0, 0, 10**30], "score"),
+        (PROPOSE, "top", [[1, 1000]], "top"),
+        (PROPOSE, "top", [[1], [], [], []], "top"),
+        (PROPOSE, "top", [[1, 1001], [], [], []], "top"),
+        (PROPOSE, "top", [[1, 1] * 6, [], [], []], "top"),
+        (PROPOSE, "top", [[55, 1], [], [], []], "token 55 is used"),
+        (PROPOSE, "noise", [1, 2, 3], "noise"),
+        (PROPOSE, "noise", [1, 2, 3, 55], "token 55 is used"),
+        (PROPOSE, "checks", [[2, 4, "maybe", ""]], "one of right, wrong"),
+        (PROPOSE, "checks", [[4, 2, "right", ""]], "stop"),
+        (PROPOSE, "checks", [[2, 4]], "checks"),
+        (PROPOSE, "alpha", [0.1, 1.5], "alpha"),
+        (PROPOSE, "alpha", 0.5, "alpha"),
+        (PROPOSE, "nfe", [-1, 0], "nfe"),
+        (PROPOSE, "ms", "fast", "ms"),
+        (PROPOSE, "ms", -1, "ms"),
+        (PROPOSE, "surprise", 1, 'unknown entry "surprise"'),
+        (PROPOSE, "end", {}, 'unknown entry "'),
+        (RENOISE, "k", 5, "k"),
+        (RENOISE, "cut", 100, "cut"),
+        (RENOISE, "nfe", [0, 1], "counts that never fall"),
+        (END, "end", {}, "is missing"),
+        (END, "end", [], "end"),
+        (END, "more", 1, 'unknown entry "more"'),
+    ],
+)
+def test_a_line_with_a_wrong_entry_is_refused(index: int, key: str, value: object, reason: str) -> None:
+    with pytest.raises(TraceError) as caught:
+        Trace.from_lines(edited(index, lambda body: body.update({key: value})))
+    assert reason in str(caught.value)
+    assert f"Line {index + 1} of the trace" in str(caught.value)
+    assert one_sentence(caught.value)
+
+
+@pytest.mark.parametrize("index", [HEADER, START, PROPOSE, END])
+def test_every_needed_entry_is_needed(index: int) -> None:
+    optional = {"conf", "ent", "top", "checks", "pieces"}
+    for key in set(json.loads(lines()[index])) - optional:
+        with pytest.raises(TraceError):
+            Trace.from_lines(edited(index, lambda body, key=key: body.pop(key)))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("passes", 4), ("stopped", 0), ("finished", "bored"), ("seconds", -1)]
+)
+def test_a_wrong_end_is_refused(key: str, value: object) -> None:
+    with pytest.raises(TraceError, match=key):
+        Trace.from_lines(edited(END, lambda body: body["end"].update({key: value})))
+
+
+def test_lines_out_of_order_are_refused() -> None:
+    whole = lines()
+    with pytest.raises(TraceError, match="has already ended"):
+        Trace.from_lines([*whole, whole[2]])
+    with pytest.raises(TraceError, match="not the header"):
+        Trace.from_lines(whole[1:])
+    with pytest.raises(TraceError, match="ends before its first pass"):
+        Trace.from_lines([whole[0], whole[-1]])
+    with pytest.raises(TraceError, match="the number of this pass"):
+        Trace.from_lines([whole[0], whole[2], whole[1], *whole[3:]])
+    with pytest.raises(TraceError):
+        Trace.from_lines([*whole[:2], "", *whole[2:]])
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 6), st.data())
+def test_any_edit_gives_a_trace_or_a_reason(index: int, data: st.DataObject) -> None:
+    """Whatever stands in one entry, reading ends in a trace that writes and reads again, or in a TraceError."""
+    key = data.draw(st.sampled_from(sorted(json.loads(lines()[index]))))
+    value = data.draw(JSON)
+    trace, refusal = outcome(edited(index, lambda body: body.update({key: value})))
+    if trace is None:
+        assert refusal is not None
+        assert one_sentence(refusal)
+    else:
+        assert Trace.from_lines(trace.to_lines()) == trace
