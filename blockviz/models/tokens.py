@@ -62,6 +62,11 @@ class Tokens:
         Path(path).write_text(self.tokenizer.to_str(pretty=True) + "\n", encoding="utf-8")
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The tokenizer's own name of every id; "" for an id it does not use."""
+        return tuple(self.tokenizer.id_to_token(i) or "" for i in range(self.vocab_size))
+
+    @cached_property
     def _vocabulary(self) -> dict[str, int]:
         return self.tokenizer.get_vocab(with_added_tokens=True)
 
