@@ -5,11 +5,13 @@
   const BlockViz = (window.BlockViz = window.BlockViz || {});
 
   const GOOD_CELL = 44; // px a cell wants at least, so that six letters can be read
-  const SMALL_CELL = 35; // the same on a phone
+  const SMALL_CELL = 34; // px it accepts to keep a block on one line, or on a phone
   const WIDE_CELL = 66; // px beyond which a cell only looks empty
   const GAP = 3;
-  const FONTS = [13, 11.5, 10, 8.5]; // px, tried in turn until a piece fits
+  const FONTS = [13, 12, 11, 10, 9]; // px, tried in turn until a piece fits
   const GLYPH = 0.605; // width of a monospaced glyph in em
+  const TIGHT = 0.055; // em taken out between the letters of a piece that needs a smaller font
+  const FLAT = /^[-−–—_=~+]+$/; // a horizontal strike would hide these
   const WIDE_GLYPH = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u;
   const NO_BADGE = -1e9;
   const SHARED_BELOW = 8; // blocks smaller than this share a row
@@ -38,10 +40,11 @@
       const cell = Math.floor((room - perRow * inset) / (perRow * size)) - GAP;
       return { columns, perRow, cell: Math.max(18, Math.min(WIDE_CELL, cell)) };
     }
-    if (size <= most) columns = size;
+    const squeezed = Math.floor((room + GAP - 12) / (SMALL_CELL + GAP));
+    if (size <= most || (size <= 16 && size <= squeezed)) columns = size;
     else if (size % 8 === 0 && most >= 8) columns = most - (most % 8);
     else columns = Math.ceil(size / Math.ceil(size / most));
-    const cell = Math.floor((room - 12) / columns) - GAP;
+    const cell = Math.floor(((room - 12 + GAP) / columns) * 2) / 2 - GAP;
     return { columns, perRow, cell: Math.max(18, Math.min(WIDE_CELL, cell)) };
   }
 
@@ -119,7 +122,7 @@
       const run = this.run;
       const width = this._width() || 960;
       const narrow = width < 560;
-      const gutter = narrow ? 26 : width < 760 ? 34 : 76;
+      const gutter = narrow ? 26 : width < 760 ? 30 : 76;
       const plan = geometry(width, gutter, run.blockSize, run.length);
       const key = [run.length, run.blockSize, plan.columns, plan.perRow, plan.cell, gutter].join();
       if (key === this._key) return false;
@@ -130,7 +133,7 @@
       style.setProperty("--bv-gutter", gutter + "px");
       style.setProperty("--bv-columns", plan.columns);
       this.grid.classList.toggle("is-narrow", gutter < 76);
-      this._limits = FONTS.map((px) => Math.floor((plan.cell - 5) / (GLYPH * px)));
+      this._limits = FONTS.map((px, i) => Math.floor((plan.cell - (i ? 2.5 : 4)) / ((GLYPH - (i ? TIGHT : 0)) * px)));
       const same = keep && this.cells.length === run.length && this._built === run.blockSize + "/" + plan.perRow;
       if (same) return true;
       this._built = run.blockSize + "/" + plan.perRow;
@@ -239,8 +242,9 @@
       const font = glyph ? FONTS[0] : this._font(shown, text);
       if (font !== cell.font) {
         cell.font = font;
-        cell.text.style.fontSize = font === FONTS[0] ? "" : font + "px";
+        cell.text.style.cssText = font === FONTS[0] ? "" : `--bv-size: ${font}px; letter-spacing: ${-TIGHT}em`;
       }
+      if (name === "renoised") cell.node.classList.toggle("is-flat", FLAT.test(text));
       const words = BlockViz.WORDS.state[name];
       cell.node.setAttribute("aria-label", glyph ? `mask, ${words}` : `${text}, ${words}`);
       this._token[pos] = token;

@@ -18,6 +18,7 @@
     constructor(testid) {
       this.node = el("div", { class: "bv-facts", role: "group", "aria-label": "Facts of this pass", "data-testid": testid });
       this.values = {};
+      this.facts = [];
       this._fact("pass", ["pass ", "*pass", " / ", "passes"]);
       this._fact("block", ["block ", "*block", " / ", "blocks"]);
       this.chip = el("span", { class: "bv-chip-phase" });
@@ -45,15 +46,23 @@
         this.values[strong ? part.slice(1) : part] = value;
         node.append(value);
       }
+      this.facts.push(node);
       this.node.append(node);
     }
 
-    /** Reserve the digits of the largest numbers, so that the line does not twitch while it plays. */
+    /** Reserve the room of the largest numbers, so that the line does not twitch while it plays. */
     load(run) {
+      const last = run.passes[run.last];
+      const most = run.end ? last.nfe : last.nfe.map((n) => Math.max(88, n));
+      const passes = run.end ? run.last : Math.max(100, run.last);
       const blocks = Math.ceil(run.length / run.blockSize);
-      const digits = (n) => String(n).length;
-      const widths = { pass: digits(run.last), block: digits(blocks), nfe: 2, denoise: 2, verify: 2, cached: digits(run.length), alpha_t: 3.6, alpha_s: 3.6, ms: 2.7, rate: 3.6 };
-      for (const [name, width] of Object.entries(widths)) this.values[name].style.minWidth = width + "ch";
+      const widest = { pass: passes, passes, block: blocks, blocks, nfe: most[0] + most[1], denoise: most[0], verify: most[1] };
+      Object.assign(widest, { alpha_t: "0.88", alpha_s: "0.88", cached: run.length, ms: "88.8", rate: "0.88" });
+      for (const fact of this.facts) fact.style.minWidth = "";
+      for (const [name, text] of Object.entries(widest)) BlockViz.write(this.values[name], String(text));
+      const em = parseFloat(getComputedStyle(this.node).fontSize);
+      const widths = this.facts.map((fact) => fact.getBoundingClientRect().width);
+      this.facts.forEach((fact, i) => (fact.style.minWidth = (widths[i] / em).toFixed(2) + "em"));
     }
 
     draw(run, k, tag) {
@@ -109,7 +118,7 @@
       if (settings.predictor !== "autoregressive") items.push(["kept", "draft kept"]);
       if (guided) {
         const words = BlockViz.WORDS.score[corrector] || BlockViz.WORDS.score.none;
-        const score = corrector === "random" ? "" : `, with ${words.name}${words.unit ? ` (${words.unit})` : ""}`;
+        const score = corrector === "random" ? "" : `, ${words.name}${words.unit ? ` in ${words.unit}` : ""}`;
         items.push(["renoised", "re-noised" + score]);
       }
       items.push(["committed", "committed"], ["after_end", "after the end"]);

@@ -77,7 +77,7 @@
       const templates = this.options.templates || BlockViz.templates || {};
       for (const view of this._views) {
         const kind = BlockViz.views && BlockViz.views[view.name];
-        if (view.it || !kind) continue;
+        if (view.it || view.broken || !kind || !templates[view.name]) continue;
         try {
           view.it = kind.mount(view.mount, templates[view.name]) || kind;
           if (view.it.theme) view.it.theme(BlockViz.isDark());
