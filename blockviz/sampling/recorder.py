@@ -25,9 +25,13 @@ if TYPE_CHECKING:
     from blockviz.sampling.run import Event
 
 Checker = Callable[[list[int], int], tuple[Check, ...]]
-"""Verdicts on the tokens of a canvas, given them and the prompt's length; sampling knows nothing of the task."""
+"""Verdicts on the tokens of a canvas, given them and the prompt's length; sampling knows nothing of the task.
+
+Noise is given as -1, whatever the process: a uniform noise token looks like any other, but is nobody's equation.
+"""
 
 S, R = STATE_CODE, REASON_CODE
+_NOISE = [S[state] for state in ("unopened", "noise", "renoised")]
 
 
 class Recorder:
@@ -79,8 +83,7 @@ class Recorder:
         states[window.free] = window.states[window.free]
         if event.phase == "commit":
             self._close()
-        if changed.any():
-            self._check()
+        self._check()
         calls = event.phase in ("denoise", "propose", "verify")
         return Pass(
             phase=event.phase,
@@ -113,7 +116,8 @@ class Recorder:
 
     def _check(self) -> None:
         if self.checker is not None:
-            self.checks = self.checker(self.tokens.tolist(), self.prompt_length)
+            noise = np.isin(self.states, _NOISE)
+            self.checks = self.checker(np.where(noise, -1, self.tokens).tolist(), self.prompt_length)
 
     def _close(self) -> None:
         """Mark the finished window as committed, and what follows the first generated end token as after it."""

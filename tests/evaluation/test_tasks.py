@@ -1,14 +1,20 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from blockviz.evaluation.tasks import EXAMPLE_PROMPTS, checker_for, known_answer
 from blockviz.models.tokens import Tokens
+from blockviz.sampling.passes import STATE_CODE
+from blockviz.sampling.run import sample
+from blockviz.sampling.settings import SamplerSettings
 from blockviz.training.math_tokenizer import build
 from blockviz.training.word_problems import split_of
+from tests.sampling.small_models import tiny_model
 
 TOKENS = Tokens(build())
 
@@ -55,3 +61,20 @@ def test_checker_judges_the_math_task_only() -> None:
     assert informed is not None
     assert [check.verdict for check in plain(ids, 0)] == ["right", "right"]
     assert [check.verdict for check in informed(ids, 0)] == ["right", "wrong"]
+
+
+@pytest.mark.parametrize("process", ["masked", "uniform"])
+def test_noise_is_never_judged_in_a_run(process: str) -> None:
+    """Uniform noise is made of real words, but no verdict may rest on positions that are still noise."""
+    tiny = tiny_model(process, words=TOKENS.vocab_size, end_id=TOKENS.end_id, length=48)
+    math = replace(tiny, tokens=TOKENS, info=replace(tiny.info, task="math"))
+    settings = SamplerSettings(block_size=16, steps=4, seed=3, fill_canvas=True)
+    trace = sample(math, "mia has 12 apples .", settings, checker=checker_for(math))
+    assert trace.passes[0].checks == ()
+    noise = [STATE_CODE[state] for state in ("unopened", "noise", "renoised")]
+    for recorded in trace.passes:
+        for check in recorded.checks:
+            span = recorded.states[check.start : check.stop]
+            assert check.verdict == "unfinished" or not np.isin(span, noise).any()
+    # random weights write no equations, so what is settled is wrong or unfinished, and some of it is judged
+    assert trace.passes[-1].checks
