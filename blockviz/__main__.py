@@ -1,0 +1,304 @@
+"""The command line: `python -m blockviz {models, sample, evaluate, train} ...`.
+
+Flags of the settings, their help and their bounds come from `sampling/settings.py`. Results go to stdout, progress and
+errors to stderr; bad input ends with exit code 2 and one sentence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NoReturn
+
+from tqdm import tqdm
+
+from blockviz.evaluation.accuracy import (
+    BATCH_SIZE,
+    PROBLEM_SEED,
+    EvaluationError,
+    Progress,
+    evaluate,
+    held_out,
+)
+from blockviz.evaluation.sweep import Cell, sweep
+from blockviz.evaluation.tasks import checker_for, known_answer
+from blockviz.export.tables import accuracy_markdown
+from blockviz.models.checkpoint import CHECKPOINTS, CheckpointError, Model, list_models, load
+from blockviz.models.tokens import UnknownText
+from blockviz.sampling.run import stream
+from blockviz.sampling.settings import (
+    FIELDS,
+    PRESETS,
+    Field,
+    SamplerSettings,
+    SettingsError,
+    from_preset,
+    from_text,
+)
+from blockviz.sampling.trace import Event, Pass, Trace, TraceError
+from blockviz.training import command as training
+from blockviz.training.runfiles import RunError
+
+BAR_DELAY = 2.0
+"""Seconds after which work shows its progress."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser whose complaint is one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, _sentence(f"{message} (see {self.prog} --help)"))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0, or 2 for bad input, with the reason on stderr."""
+    options = _parser().parse_args(arguments)
+    try:
+        options.action(options)
+    except (
+        SettingsError,
+        CheckpointError,
+        UnknownText,
+        TraceError,
+        EvaluationError,
+        RunError,
+        OSError,
+    ) as error:
+        sys.stderr.write(_sentence(str(error)))
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python -m blockviz", description="Run, measure and train block diffusion language models."
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=_Parser)
+
+    models = commands.add_parser("models", help="list the checkpoints as JSON")
+    models.add_argument("--folder", type=Path, default=CHECKPOINTS, help="folder of checkpoints")
+    models.set_defaults(action=_models)
+
+    sample = commands.add_parser("sample", help="write one text and keep its trace")
+    _add_model(sample)
+    sample.add_argument("--prompt", required=True, help="the text to go on from")
+    _add_settings(sample)
+    sample.add_argument("--out", type=Path, help="file for the trace (.jsonl.gz, or .jsonl)")
+    sample.add_argument("--json", action="store_true", help="print JSON instead of text")
+    sample.set_defaults(action=_sample)
+
+    score = commands.add_parser("evaluate", help="solve held-out problems and count the right answers")
+    _add_model(score)
+    _add_settings(score)
+    score.add_argument("--problems", type=int, default=500, help="how many problems (default: %(default)s)")
+    score.add_argument(
+        "--problem-seed",
+        type=int,
+        default=PROBLEM_SEED,
+        help="which problems of the test split (default: %(default)s)",
+    )
+    score.add_argument(
+        "--batch-size", type=int, default=BATCH_SIZE, help="problems at once (default: %(default)s)"
+    )
+    score.add_argument(
+        "--table",
+        type=Path,
+        metavar="FILE",
+        help="measure the whole table of the model card instead (every preset, 1 to 16 steps, two temperatures; of the "
+        "settings only block size and seed apply), into FILE, going on where it stops",
+    )
+    score.add_argument("--json", action="store_true", help="print JSON instead of text")
+    score.set_defaults(action=_evaluate)
+
+    train = commands.add_parser("train", help="train a model", description=training.__doc__)
+    training.add_arguments(train)
+    train.set_defaults(action=_train)
+    return parser
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="name of a checkpoint, or its folder")
+    parser.add_argument(
+        "--folder", type=Path, default=CHECKPOINTS, help="folder in which names are looked up"
+    )
+    parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu (default: %(default)s)")
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("settings")
+    presets = "; ".join(f"{preset.name}: {preset.help}" for preset in PRESETS.values())
+    group.add_argument(
+        "--preset", default="ancestral", metavar="NAME", help=_plain(f"{presets} (default: ancestral)")
+    )
+    for field in FIELDS.values():
+        flag = "--" + field.name.replace("_", "-")
+        if field.kind == "bool":
+            group.add_argument(
+                flag, action=argparse.BooleanOptionalAction, default=None, help=_plain(field.help)
+            )
+        else:
+            group.add_argument(flag, metavar=field.kind.upper(), default=None, help=_field_help(field))
+
+
+def _field_help(field: Field) -> str:
+    default = "the model's" if field.default is None else field.default
+    return _plain(f"{field.help} {field.allowed[0].upper()}{field.allowed[1:]} (default: {default})")
+
+
+def _plain(text: str) -> str:
+    return text.replace("%", "%%")  # argparse formats help texts
+
+
+def _settings(options: argparse.Namespace) -> SamplerSettings:
+    values: dict[str, Any] = {}
+    for name in FIELDS:
+        given = getattr(options, name)
+        if given is not None:
+            values[name] = given if isinstance(given, bool) else from_text(name, given)
+    return from_preset(options.preset, **values)
+
+
+def _load(options: argparse.Namespace) -> Model:
+    return load(options.model, options.device, folder=options.folder)
+
+
+def _check_folder_of(path: Path | None) -> None:
+    """Refuse a file that could not be written, before the work whose result it would hold."""
+    if path is not None and not path.resolve().parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}.")
+
+
+def _models(options: argparse.Namespace) -> None:
+    print(json.dumps([asdict(card) for card in list_models(options.folder)], indent=1))
+
+
+def _sample(options: argparse.Namespace) -> None:
+    settings = _settings(options)
+    _check_folder_of(options.out)
+    model = _load(options)
+    checker = checker_for(model, known_answer(options.prompt))
+    events = stream(model, options.prompt, settings, checker=checker)
+    trace = Trace.collect(_watched(events), model.tokens.piece)
+    if options.out is not None:
+        trace.save(options.out)
+    last = trace.passes[-1]
+    if not options.json:
+        print(trace.end.text)
+        for check in last.checks:
+            print(f"  {check.verdict}: {check.text}")
+        print(
+            f"{last.nfe_denoise + last.nfe_verify} network calls ({last.nfe_denoise} denoise + {last.nfe_verify} "
+            f"verify), {trace.end.passes} passes, {trace.end.seconds:.2f} s, seed {settings.seed}"
+        )
+        return
+    report = {
+        "text": trace.end.text,
+        "nfe_denoise": last.nfe_denoise,
+        "nfe_verify": last.nfe_verify,
+        "passes": trace.end.passes,
+        "seconds": trace.end.seconds,
+        "seed": settings.seed,
+        "settings": settings.to_dict(),
+        "model": model.name,
+        "hash": model.content_hash,
+        "device": str(model.device),
+        "prompt": options.prompt,
+        "finished": trace.end.finished,
+        "checks": [asdict(check) for check in last.checks],
+        "out": None if options.out is None else str(options.out),
+    }
+    print(json.dumps(report))
+
+
+def _watched(events: Iterator[Event]) -> Iterator[Event]:
+    """The events, with a bar over the canvas' positions once they take longer than BAR_DELAY."""
+    bar = None
+    for event in events:
+        if isinstance(event, Pass):
+            bar = bar or tqdm(total=event.tokens.size, unit="position", delay=BAR_DELAY, leave=False)
+            bar.update((event.stop if event.phase == "commit" else event.start) - bar.n)
+        yield event
+    if bar is not None:
+        bar.close()
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    settings = _settings(options)
+    _check_folder_of(options.table)
+    model = _load(options)
+    if options.table is not None:
+        table = sweep(
+            model,
+            options.table,
+            problems=options.problems,
+            problem_seed=options.problem_seed,
+            seed=settings.seed,
+            block_size=settings.block_size,
+            batch_size=options.batch_size,
+            progress=_bars(options.problems),
+        )
+        print(json.dumps(table) if options.json else accuracy_markdown(table))
+        return
+    tasks = held_out(options.problems, options.problem_seed)
+    progress = _bars(options.problems)(Cell(options.preset, settings.steps, settings.temperature), 0, 1)
+    result = evaluate(model, settings, tasks, batch_size=options.batch_size, progress=progress)
+    progress(options.problems)  # runs that end before the last position leave the bar short of its end
+    if options.json:
+        report = {
+            **asdict(result),
+            "model": model.name,
+            "hash": model.content_hash,
+            "device": str(model.device),
+        }
+        print(json.dumps({**report, "problem_seed": options.problem_seed, "settings": settings.to_dict()}))
+        return
+    print(
+        f"{100 * result.accuracy:.1f}% right (95%: {100 * result.low:.1f} to {100 * result.high:.1f}), "
+        f"{result.problems} problems, {result.nfe_per_problem:.1f} network calls a problem, "
+        f"AR NLL {result.ar_nll:.3f} nats a token, {result.seconds:.1f} s"
+    )
+
+
+def _bars(problems: int) -> Callable[[Cell, int, int], Progress]:
+    """A bar over the problems of each entry; the one before is closed when the next begins."""
+    bars: list[tqdm[NoReturn]] = []
+
+    def start(cell: Cell, index: int, count: int) -> Progress:
+        while bars:
+            bars.pop().close()
+        steps = "" if cell.steps is None else f" {cell.steps} steps"
+        title = f"{index + 1}/{count} {cell.preset}{steps} T={cell.temperature:g}" if count > 1 else None
+        bar = tqdm(total=problems, unit="problem", desc=title, delay=BAR_DELAY, leave=False)
+        bars.append(bar)
+
+        def tell(done: float) -> None:
+            bar.update(min(done, problems - bar.n))
+
+        return tell
+
+    return start
+
+
+def _train(options: argparse.Namespace) -> None:
+    folder = training.run_command(options)
+    if folder is not None:
+        print(folder)
+
+
+def _sentence(text: str) -> str:
+    line = " ".join(text.split())
+    return (
+        (line[:1].upper() + line[1:] if line else "Something is wrong")
+        + ("" if line.endswith(".") else ".")
+        + "\n"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+"""The command line: results on stdout, reasons on stderr, exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import blockviz
+from blockviz.__main__ import main
+from blockviz.sampling.settings import FIELDS
+from blockviz.sampling.trace import Trace
+from tests.evaluation.math_models import write_checkpoint
+
+ROOT = Path(__file__).resolve().parents[1]
+PROMPT = "Mia has 12 apples. She buys 30 more apples. How many apples does Mia have?"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("checkpoints")
+    write_checkpoint(folder / "tiny", "masked")
+    return folder
+
+
+def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    try:
+        code = main([str(argument) for argument in arguments])
+    except SystemExit as exit_:
+        code = int(exit_.code or 0)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_models_are_listed_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(capsys, "models", "--folder", folder)
+    (card,) = json.loads(out)
+    assert code == 0
+    assert (card["name"], card["process"], card["task"], card["length"]) == ("tiny", "masked", "math", 128)
+
+
+def test_sample_as_json_with_a_trace(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out_file = tmp_path / "run.jsonl.gz"
+    arguments = (
+        "--prompt",
+        PROMPT,
+        "--preset",
+        "arpc",
+        "--block-size",
+        16,
+        "--steps",
+        3,
+        "--temperature",
+        "1.0",
+    )
+    code, out, _ = call(
+        capsys, "sample", "tiny", *arguments, "--seed", 4, "--out", out_file, "--json", "--folder", folder
+    )
+    report = json.loads(out)
+    trace = Trace.load(out_file)
+    last = trace.passes[-1]
+    assert code == 0
+    assert report["text"] == trace.end.text
+    assert (report["nfe_denoise"], report["nfe_verify"]) == (last.nfe_denoise, last.nfe_verify)
+    assert report["nfe_verify"] > 0
+    assert (report["passes"], report["seed"], report["seconds"]) == (len(trace.passes), 4, trace.end.seconds)
+    assert report["settings"] == trace.header.settings.to_dict()
+    assert report["settings"]["corrector"] == "ar_nll"
+    assert report["checks"] == [vars(check) for check in last.checks]
+
+
+def test_the_same_seed_gives_the_same_trace_through_every_door(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz"]
+    for file in files:
+        call(capsys, "sample", "tiny", "--prompt", PROMPT, "--steps", 2, "--out", file, "--folder", folder)
+    first, second = (Trace.load(file) for file in files)
+    assert first.same_content(second)
+    model = blockviz.load(folder / "tiny", device="cpu")
+    third = blockviz.sample(model, PROMPT, preset="ancestral", steps=2)
+    assert third.end.text == first.end.text
+    assert (third.tokens == first.tokens).all()
+
+
+def test_sample_as_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(capsys, "sample", "tiny", "--prompt", PROMPT, "--preset", "arpc", "--folder", folder)
+    assert code == 0
+    assert " denoise + " in out
+    assert out.rstrip().endswith("seed 0")
+
+
+def test_evaluate_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = call(
+        capsys,
+        "evaluate",
+        "tiny",
+        "--preset",
+        "arpc",
+        "--steps",
+        2,
+        "--problems",
+        3,
+        "--json",
+        "--folder",
+        folder,
+    )
+    report = json.loads(out)
+    assert code == 0
+    assert {"accuracy", "low", "high", "problems", "nfe_per_problem", "ar_nll", "seconds"} <= set(report)
+    assert report["problems"] == 3
+    assert 0 <= report["low"] <= report["accuracy"] <= report["high"] <= 1
+    code, out, _ = call(capsys, "evaluate", "tiny", "--steps", 1, "--problems", 2, "--folder", folder)
+    assert code == 0
+    assert "2 problems" in out
+
+
+def test_every_setting_is_a_flag_with_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("sample", "evaluate"):
+        code, out, _ = call(capsys, command, "--help")
+        shown = " ".join(out.split())
+        assert code == 0
+        for field in FIELDS.values():
+            assert "--" + field.name.replace("_", "-") in shown
+            assert field.help[:30] in shown
+
+
+BAD = {
+    "unknown model": (("sample", "nobody", "--prompt", "hi"), "no checkpoint 'nobody'"),
+    "steps": (("sample", "tiny", "--prompt", PROMPT, "--steps", "0"), "steps cannot be '0'"),
+    "fraction": (("sample", "tiny", "--prompt", PROMPT, "--block-size", "8.5"), "Block_size cannot be '8.5'"),
+    "nan": (("sample", "tiny", "--prompt", PROMPT, "--temperature", "nan"), "emperature cannot be 'nan'"),
+    "seed": (("evaluate", "tiny", "--seed", "-1"), "eed cannot be '-1'"),
+    "preset": (("sample", "tiny", "--prompt", PROMPT, "--preset", "best"), "reset cannot be 'best'"),
+    "corrector": (("sample", "tiny", "--prompt", PROMPT, "--corrector", "luck"), "orrector cannot be 'luck'"),
+    "contradiction": (
+        ("sample", "tiny", "--prompt", PROMPT, "--preset", "ar", "--corrector", "tvd"),
+        "no proposal",
+    ),
+    "canvas": (("sample", "tiny", "--prompt", PROMPT, "--length", "129"), "at most 128"),
+    "long prompt": (("sample", "tiny", "--prompt", PROMPT, "--length", "16"), "at most 15 tokens"),
+    "word": (("sample", "tiny", "--prompt", "mia has 3 quasars"), "quasars"),
+    "no folder": (("sample", "tiny", "--prompt", PROMPT, "--out", "nowhere/run.jsonl"), "no folder nowhere"),
+    "no prompt": (("sample", "tiny"), "--prompt"),
+    "no command": ((), "COMMAND"),
+    "unknown command": (("simple",), "simple"),
+    "unknown flag": (("models", "--loud"), "--loud"),
+    "device": (("sample", "tiny", "--prompt", PROMPT, "--device", "abacus"), "'abacus'"),
+    "problems": (("evaluate", "tiny", "--problems", "0"), "roblems cannot be 0"),
+    "many": (("evaluate", "tiny", "--problems", "many"), "'many'"),
+    "batch": (("evaluate", "tiny", "--problems", "1", "--batch-size", "0"), "atch_size cannot be 0"),
+    "recipe": (("train", "nothing"), "nothing"),
+    "table": (("evaluate", "tiny", "--problems", "1", "--table", "nowhere/table.json"), "nowhere"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    name: str,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments, reason = BAD[name]
+    if arguments and arguments[0] in ("sample", "evaluate"):
+        arguments = (*arguments, "--folder", str(folder))
+    code, out, err = call(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert reason.lower() in err.lower()
+    assert err.endswith(".\n")
+    assert err.count("\n") == 1
+
+
+def test_the_module_runs(folder: Path) -> None:
+    command = [sys.executable, "-m", "blockviz"]
+    done = subprocess.run(
+        [*command, "models", "--folder", str(folder)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert [card["name"] for card in json.loads(done.stdout)] == ["tiny"]
+    failed = subprocess.run(
+        [*command, "sample"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (failed.returncode, failed.stdout) == (2, "")
+
+
+def test_the_package_offers_nothing_else() -> None:
+    assert callable(blockviz.load)
+    with pytest.raises(AttributeError, match="no attribute 'generate'"):
+        blockviz.generate  # noqa: B018
