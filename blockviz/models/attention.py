@@ -58,27 +58,17 @@ def training_mask(length: int, block_size: int, x0_causal: bool) -> Tensor:
 
 
 def generation_mask(cached: int, clean: int, noisy: int, block_size: int, x0_causal: bool) -> Tensor:
-    """Mask of one generating pass: queries `[clean to commit | noisy block]`, keys `[cache | clean | noisy]`.
+    """Mask of one generating pass: queries `[clean to commit | noisy]`, keys `[cache | clean | noisy]`.
 
-    The cache holds positions 0..cached-1, the clean tokens follow it, the noisy tokens start where the clean
-    ones end. A noisy query sees every cached and clean key of an earlier block, so a clean token inside the
-    noisy tokens' own block is not among them: it has to be carried in the noisy stream. Returns bool
+    The cache holds positions 0..cached-1, the clean tokens follow it, the noisy ones follow those. What is noisy is
+    one block (or what is left of it), so each of its tokens sees all of the keys. Returns bool
     `[clean + noisy, cached + clean + noisy]`.
     """
     context = torch.arange(cached + clean)
-    queries = context[cached:]
-    block = torch.arange(cached + clean, cached + clean + noisy)
-    clean_rows = torch.cat(
-        [
-            clean_to_clean(queries, context, block_size, x0_causal),
-            torch.zeros(clean, noisy, dtype=torch.bool),
-        ],
-        dim=-1,
-    )
-    noisy_rows = torch.cat(
-        [noisy_to_clean(block, context, block_size), noisy_to_noisy(block, block, block_size)], dim=-1
-    )
-    return torch.cat([clean_rows, noisy_rows], dim=-2)
+    mask = torch.ones(clean + noisy, cached + clean + noisy, dtype=torch.bool)
+    mask[:clean, : cached + clean] = clean_to_clean(context[cached:], context, block_size, x0_causal)
+    mask[:clean, cached + clean :] = False
+    return mask
 
 
 def verification_mask(cached: int, count: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""The training loop and its command.
+"""The training loop.
 
 One process or several (`torchrun`): every process takes its share of each step's rows and the gradients are summed,
 so the number of processes does not change what is learned. Everything random depends on the recipe's seed and the
@@ -7,14 +7,11 @@ step alone, which makes a resumed run the same as an uninterrupted one.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import os
 import random
-import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +22,18 @@ from tqdm import tqdm
 from blockviz.diffusion.bounds import stratified_block_size
 from blockviz.diffusion.processes import Masked, Uniform
 from blockviz.models.block_dit import BlockDiT, NetworkConfig
-from blockviz.models.checkpoint import CheckpointError, ModelInfo, pick_device, save
+from blockviz.models.checkpoint import ModelInfo, save
 from blockviz.models.tokens import Tokens
 from blockviz.training import math_tokenizer
 from blockviz.training.batches import TAIL_CHANCE, Example, assemble, group_rows
 from blockviz.training.corpus import VALIDATION_SEED, MathCorpus
 from blockviz.training.objective import block_times, corrupt, cross_entropy, predict
 from blockviz.training.optimiser import Optimiser
-from blockviz.training.recipes import RECIPES, Recipe
+from blockviz.training.recipes import Recipe
 from blockviz.training.runfiles import (
     LOSSES,
     VALIDATION,
     Log,
-    RunError,
     load_state,
     plot_losses,
     save_state,
@@ -111,7 +107,7 @@ class Trainer:
         for streams, noised in prepared:
             with self._precision():
                 logits = predict(self.net, streams, noised.xt)
-            loss = cross_entropy(logits, streams, self.process) * noised.weight
+            loss = cross_entropy(logits, streams, noised, self.process) * noised.weight
             (loss.sum() / weight).backward()
             columns = torch.tensor([recipe.block_sizes.index(int(size)) for size in streams.block_size])
             sums[0].index_add_(0, columns.to(place.device), loss.detach().sum(dim=1).double())
@@ -246,7 +242,7 @@ def train(
     run.mkdir(parents=True, exist_ok=True)
     lead = place.rank == 0
     losses = Log(run / LOSSES, trainer.step) if lead else None
-    bounds = Log(run / VALIDATION, trainer.step + 1) if lead else None
+    bounds = Log(run / VALIDATION, trainer.step) if lead else None
     held_out = trainer.corpus.held_out("train", VALIDATION_SEED, validation_rows)
     stop = min(recipe.steps, until if until is not None else recipe.steps)
     bar = tqdm(total=recipe.steps, initial=trainer.step, disable=not lead, desc=recipe.name, mininterval=5)
@@ -292,82 +288,3 @@ def _validation_row(step: int, validation: Validation) -> dict[str, float | int 
         "jensen bound": validation.jensen,
         "ar_exact": validation.ar_exact,
     }
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments: `python -m blockviz train RECIPE ...`."""
-    parser.add_argument("recipe", choices=sorted(RECIPES), help="what to train")
-    parser.add_argument(
-        "--out", type=Path, default=Path("checkpoints"), help="folder for the finished checkpoint"
-    )
-    parser.add_argument("--run", type=Path, help="folder of the run's files (default runs/RECIPE)")
-    parser.add_argument("--steps", type=int, help="optimiser steps instead of the recipe's")
-    parser.add_argument("--batch", type=int, help="sequences per optimiser step instead of the recipe's")
-    parser.add_argument("--seed", type=int, help="seed instead of the recipe's")
-    parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
-    parser.add_argument("--threads", type=int, help="CPU threads of this process")
-    parser.add_argument("--resume", action="store_true", help="go on where the run in its folder stopped")
-    parser.add_argument("--until", type=int, help="stop after this step; --resume goes on from there")
-    parser.add_argument(
-        "--export-only", action="store_true", help="write the run's present weights as a checkpoint and stop"
-    )
-
-
-def run_command(arguments: argparse.Namespace) -> Path | None:
-    """Train as the arguments say and write the checkpoint; returns its folder on the leading process."""
-    changes = {
-        name: value for name in ("steps", "batch", "seed") if (value := getattr(arguments, name)) is not None
-    }
-    recipe = replace(RECIPES[arguments.recipe], **changes)
-    if recipe.steps < 1 or recipe.batch < 1:
-        raise RunError("steps and batch must be at least 1")
-    run = arguments.run if arguments.run is not None else Path("runs") / recipe.name
-    if arguments.threads:
-        torch.set_num_threads(arguments.threads)
-    with _processes(arguments.device) as place:
-        trainer = train(
-            recipe,
-            run,
-            place,
-            resume=arguments.resume or arguments.export_only,
-            until=0 if arguments.export_only else arguments.until,
-        )
-        if place.rank == 0 and (arguments.export_only or trainer.step >= recipe.steps):
-            return trainer.export(arguments.out / recipe.name, {})
-    return None
-
-
-@contextlib.contextmanager
-def _processes(device: str) -> Iterator[Place]:
-    world = int(os.environ.get("WORLD_SIZE", "1"))
-    rank = int(os.environ.get("RANK", "0"))
-    chosen = pick_device(device)
-    if world == 1:
-        yield Place(0, 1, chosen)
-        return
-    if chosen.type == "cuda":
-        chosen = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-        torch.cuda.set_device(chosen)
-    dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
-    try:
-        yield Place(rank, world, chosen)
-    finally:
-        dist.destroy_process_group()
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Entry point of `python -m blockviz.training.loop`, which `torchrun` can start; exit code 2 on bad input."""
-    parser = argparse.ArgumentParser(prog="blockviz train", description=__doc__)
-    add_arguments(parser)
-    try:
-        folder = run_command(parser.parse_args(arguments))
-    except (RunError, CheckpointError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    if folder is not None:
-        print(folder)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,8 +1,10 @@
 """The training objective: one denoiser over a mixture of block sizes (BlockGen, arXiv 2606.02241; MATHS.md).
 
 Noise is drawn per row and block; at block size 1 it is pure noise, which makes that member of the mixture an exact
-autoregressive model. The loss is the cross-entropy of the clean token at the positions that carry information about
-it: the masked ones, or, for uniform noise, every position to generate.
+autoregressive model. The loss is the cross-entropy of the clean token: at the masked positions, or, for uniform
+noise, at every position to generate. A uniform network sees the noisy token it has to explain, but the process'
+formulas expect a prediction that does not count it: the loss weighs it in by Bayes' rule (`Uniform.weigh_in`), so
+that the network itself learns the rest.
 """
 
 from __future__ import annotations
@@ -21,14 +23,19 @@ from blockviz.training.batches import Streams
 
 # End tokens after the end are learned at once and would otherwise be most of a whole-canvas row.
 TAIL_WEIGHT = 0.1
+# At t = 0 nothing is noise, and the evidence of a token for itself is infinite.
+EARLIEST_TIME = 1e-4
 
 
 @dataclass(frozen=True)
 class Noised:
-    """A group of rows after corruption: `xt` int64 `[N, T]`, `times` float `[N, T]`, `weight` float `[N, T]`."""
+    """A group of rows after corruption: `xt` int64 `[N, T]`; `alpha`, the share of clean tokens, and `weight` of the
+
+    loss, both float32 `[N, T]`.
+    """
 
     xt: Tensor
-    times: Tensor
+    alpha: Tensor
     weight: Tensor
 
 
@@ -39,7 +46,8 @@ def block_times(streams: Streams, generator: torch.Generator) -> Tensor:
     index = (index - index[:, :1]).clamp(max=streams.noisy.shape[1] - 1)
     shape = (rows, streams.noisy.shape[1])
     strata = torch.rand(shape, generator=generator).argsort(dim=0)
-    times = ((strata + torch.rand(shape, generator=generator)) / rows).to(index.device).gather(1, index)
+    times = ((strata + torch.rand(shape, generator=generator)) / rows).clamp(min=EARLIEST_TIME)
+    times = times.to(index.device).gather(1, index)
     return torch.where(streams.block_size == 1, torch.ones_like(times), times)
 
 
@@ -58,7 +66,7 @@ def corrupt(
         replacement = torch.randint(process.vocab_size, times.shape, generator=generator).to(device)
         weight = streams.target.float()
     weight = torch.where(streams.tail, weight * TAIL_WEIGHT, weight)
-    return Noised(torch.where(noise, replacement, streams.noisy), times, weight)
+    return Noised(torch.where(noise, replacement, streams.noisy), keep, weight)
 
 
 def predict(net: BlockDiT, streams: Streams, xt: Tensor) -> Tensor:
@@ -73,9 +81,11 @@ def predict(net: BlockDiT, streams: Streams, xt: Tensor) -> Tensor:
     ).float()
 
 
-def cross_entropy(logits: Tensor, streams: Streams, process: Masked | Uniform) -> Tensor:
+def cross_entropy(logits: Tensor, streams: Streams, noised: Noised, process: Masked | Uniform) -> Tensor:
     """Cross-entropy in nats of the clean token at every noisy position, float32 `[N, T]`; MASK is never predicted."""
     if isinstance(process, Masked):
         logits = logits.index_fill(-1, torch.tensor([process.mask_id], device=logits.device), -torch.inf)
+    else:
+        logits = process.weigh_in(logits, noised.xt, noised.alpha)
     flat = F.cross_entropy(logits.flatten(0, 1), streams.noisy.flatten(), reduction="none")
     return flat.view(streams.noisy.shape)

@@ -30,7 +30,7 @@ class Recipe:
     block_sizes: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 128)
     block_weights: tuple[float, ...] = (0.25, 0.10, 0.10, 0.15, 0.20, 0.10, 0.10)
     schedule: Schedule = "log-linear"
-    steps: int = 7000
+    steps: int = 5500
     batch: int = 32
     muon_rate: float = 2e-2
     adamw_rate: float = 2e-3

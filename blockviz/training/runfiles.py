@@ -49,7 +49,7 @@ def load_state(folder: Path, recipe: Recipe) -> tuple[dict[str, Tensor], dict[st
 
 
 class Log:
-    """Appends rows to a CSV; on resuming, rows from the resumed step on are dropped first."""
+    """Appends rows to a CSV; on resuming after `step`, rows of later steps are dropped first."""
 
     def __init__(self, path: Path, step: int) -> None:
         self.path = path
@@ -57,7 +57,7 @@ class Log:
             path.unlink(missing_ok=True)
         elif path.exists():
             rows = pd.read_csv(path)
-            rows[rows["step"] < step].to_csv(path, index=False)
+            rows[rows["step"] <= step].to_csv(path, index=False)
 
     def add(self, row: dict[str, float | int | None]) -> None:
         """Append one row; the first one names the columns."""

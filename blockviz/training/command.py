@@ -1,0 +1,99 @@
+"""The training command: `python -m blockviz train RECIPE`, alone or under `torchrun`."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+from blockviz.models.checkpoint import CheckpointError, pick_device
+from blockviz.training.loop import Place, train
+from blockviz.training.recipes import RECIPES
+from blockviz.training.runfiles import RunError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments: `python -m blockviz train RECIPE ...`."""
+    parser.add_argument("recipe", choices=sorted(RECIPES), help="what to train")
+    parser.add_argument(
+        "--out", type=Path, default=Path("checkpoints"), help="folder for the finished checkpoint"
+    )
+    parser.add_argument("--run", type=Path, help="folder of the run's files (default runs/RECIPE)")
+    parser.add_argument("--steps", type=int, help="optimiser steps instead of the recipe's")
+    parser.add_argument("--batch", type=int, help="sequences per optimiser step instead of the recipe's")
+    parser.add_argument("--seed", type=int, help="seed instead of the recipe's")
+    parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
+    parser.add_argument("--threads", type=int, help="CPU threads of this process")
+    parser.add_argument("--resume", action="store_true", help="go on where the run in its folder stopped")
+    parser.add_argument("--until", type=int, help="stop after this step; --resume goes on from there")
+    parser.add_argument(
+        "--export-only", action="store_true", help="write the run's present weights as a checkpoint and stop"
+    )
+
+
+def run_command(arguments: argparse.Namespace) -> Path | None:
+    """Train as the arguments say and write the checkpoint; returns its folder on the leading process."""
+    changes = {
+        name: value for name in ("steps", "batch", "seed") if (value := getattr(arguments, name)) is not None
+    }
+    recipe = replace(RECIPES[arguments.recipe], **changes)
+    if recipe.steps < 1 or recipe.batch < 1:
+        raise RunError("steps and batch must be at least 1")
+    run = arguments.run if arguments.run is not None else Path("runs") / recipe.name
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    with processes(arguments.device) as place:
+        trainer = train(
+            recipe,
+            run,
+            place,
+            resume=arguments.resume or arguments.export_only,
+            until=0 if arguments.export_only else arguments.until,
+        )
+        if place.rank == 0 and (arguments.export_only or trainer.step >= recipe.steps):
+            return trainer.export(arguments.out / recipe.name, {})
+    return None
+
+
+@contextlib.contextmanager
+def processes(device: str) -> Iterator[Place]:
+    """This process' place: alone, or one of those `torchrun` started, which then form a group until the end."""
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    rank = int(os.environ.get("RANK", "0"))
+    chosen = pick_device(device)
+    if world == 1:
+        yield Place(0, 1, chosen)
+        return
+    if chosen.type == "cuda":
+        chosen = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        torch.cuda.set_device(chosen)
+    dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
+    try:
+        yield Place(rank, world, chosen)
+    finally:
+        dist.destroy_process_group()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point of `python -m blockviz.training.command`, which `torchrun` can start; exit code 2 on bad input."""
+    parser = argparse.ArgumentParser(prog="blockviz train", description=__doc__)
+    add_arguments(parser)
+    try:
+        folder = run_command(parser.parse_args(arguments))
+    except (RunError, CheckpointError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    if folder is not None:
+        print(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from blockviz.models.checkpoint import load
+from blockviz.training.command import main
+from blockviz.training.loop import Place, Trainer, train
+from blockviz.training.recipes import RECIPES, Recipe
+from blockviz.training.runfiles import LOSSES, STATE, VALIDATION, RunError
+
+CPU = Place(0, 1, torch.device("cpu"))
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def tiny(process: str = "masked", **changes: object) -> Recipe:
+    base = RECIPES[f"math-{process}"]
+    return replace(base, hidden_size=16, n_blocks=1, n_heads=2, steps=6, batch=8, warmup_steps=2, **changes)
+
+
+def run(recipe: Recipe, folder: Path, **options: object) -> Trainer:
+    return train(recipe, folder, CPU, validation_rows=8, validate_every=3, save_every=2, **options)
+
+
+@pytest.mark.parametrize("process", ["masked", "uniform"])
+def test_a_resumed_run_is_the_uninterrupted_run(process: str, tmp_path: Path) -> None:
+    whole = run(tiny(process), tmp_path / "whole")
+    run(tiny(process), tmp_path / "cut", until=4)
+    resumed = run(tiny(process), tmp_path / "cut", resume=True)
+    assert resumed.step == whole.step == 6
+    expected, actual = load_file(tmp_path / "whole" / STATE), load_file(tmp_path / "cut" / STATE)
+    assert expected.keys() == actual.keys()
+    for name, tensor in expected.items():
+        assert torch.equal(tensor, actual[name]), name
+    for name in (LOSSES, VALIDATION):
+        frames = [
+            pd.read_csv(tmp_path / kind / name).drop(columns="seconds", errors="ignore")
+            for kind in ("whole", "cut")
+        ]
+        frames[1] = frames[1].query("step != 4") if name == VALIDATION else frames[1]
+        pd.testing.assert_frame_equal(frames[0], frames[1].reset_index(drop=True))
+    assert (tmp_path / "cut" / "losses.html").stat().st_size > 1e6
+
+
+def test_a_killed_run_resumes_from_its_last_saved_step(tmp_path: Path) -> None:
+    recipe = tiny()
+    run(recipe, tmp_path / "whole")
+    run(recipe, tmp_path / "cut", until=4)
+    trainer = Trainer(recipe, CPU)
+    assert trainer.step == 0
+    rows = pd.read_csv(tmp_path / "cut" / LOSSES)
+    # What a process writes after its last save is written again by the one that resumes.
+    pd.concat([rows, rows.tail(1).assign(step=5)]).to_csv(tmp_path / "cut" / LOSSES, index=False)
+    run(recipe, tmp_path / "cut", resume=True)
+    assert pd.read_csv(tmp_path / "cut" / LOSSES)["step"].tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_run_of_another_recipe_is_not_resumed(tmp_path: Path) -> None:
+    run(tiny(), tmp_path, until=2)
+    with pytest.raises(RunError, match=r"made with batch = 8, not 4"):
+        run(replace(tiny(), batch=4), tmp_path, resume=True)
+    with pytest.raises(RunError, match="no run to resume"):
+        run(tiny(), tmp_path / "empty", resume=True)
+
+
+def test_a_step_lowers_the_loss_and_follows_the_weights() -> None:
+    trainer = Trainer(tiny(), CPU)
+    results = [trainer.train_step() for _ in range(12)]
+    assert results[-1].loss < results[0].loss
+    assert all(size in RECIPES["math-masked"].block_sizes for r in results for size in r.by_block_size)
+    # Eight rows and a weight of 0.25 on block size 1: stratified choice gives two of them at every step.
+    for _ in range(20):
+        assert trainer._block_sizes(8).count(1) == 2
+        trainer.step += 1
+
+
+def test_the_exported_checkpoint_holds_the_averaged_weights(tmp_path: Path) -> None:
+    trainer = run(tiny("uniform"), tmp_path / "run")
+    live = {name: p.detach().clone() for name, p in trainer.net.named_parameters()}
+    folder = trainer.export(tmp_path / "out", {"note": 1})
+    model = load(folder, "cpu")
+    assert model.info.process == "uniform"
+    assert model.info.mask_id is None
+    assert model.info.training["note"] == 1
+    assert model.info.training["sequences"] == 48
+    for name, parameter in model.net.named_parameters():
+        expected = trainer.optimiser.average[name].half().float()
+        assert torch.equal(parameter, expected), name
+        assert torch.equal(live[name], dict(trainer.net.named_parameters())[name])
+
+
+def test_the_command_refuses_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["math-masked", "--run", str(tmp_path), "--resume", "--device", "cpu"]
+    assert main(arguments) == 2
+    assert "no run to resume" in capsys.readouterr().err
+
+
+SCRIPT = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from blockviz.training.command import processes
+from blockviz.training.loop import train
+from blockviz.training.recipes import RECIPES
+recipe = replace(RECIPES["math-masked"], hidden_size=16, n_blocks=1, n_heads=2, steps=3, batch=8, warmup_steps=2)
+with processes("cpu") as place:
+    train(recipe, Path(sys.argv[1]), place, validation_rows=8, autocast=False)
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_write_one_run(tmp_path: Path) -> None:
+    """`torchrun` with two CPU processes: the leading one writes, and both hold the same weights in the end."""
+    script = tmp_path / "run.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    subprocess.run([*command, str(script), str(tmp_path / "run")], check=True, env=environment, timeout=300)
+    losses = pd.read_csv(tmp_path / "run" / LOSSES)
+    assert losses["step"].tolist() == [1, 2, 3]
+    alone = train(replace(tiny(), steps=3), tmp_path / "alone", CPU, validation_rows=8, autocast=False)
+    single = pd.read_csv(tmp_path / "alone" / LOSSES)
+    # The processes draw other noise than one alone, so the losses agree only as far as the data does.
+    assert (losses["loss"] - single["loss"]).abs().max() < 0.2
+    weights = load_file(tmp_path / "run" / STATE)
+    assert any(
+        not torch.equal(value, dict(alone.net.named_parameters())[name.removeprefix("weights/")])
+        for name, value in weights.items()
+        if name.startswith("weights/")
+    )
