@@ -168,10 +168,8 @@ class Pass:
         put(self, "states", _copy(self.states, np.uint8))
         put(self, "reasons", _copy(self.reasons, np.uint8))
         put(self, "verify_tokens", _copy(self.verify_tokens, np.int32))
-        put(self, "confidence", _fixed(self.confidence, PROBABILITY_SCALE, 0.0, 1.0))
-        put(self, "entropy", _fixed(self.entropy, SCORE_SCALE, -SCORE_LIMIT, SCORE_LIMIT))
-        put(self, "ar_logprob", _fixed(self.ar_logprob, SCORE_SCALE, -SCORE_LIMIT, 0.0))
-        put(self, "score", _fixed(self.score, SCORE_SCALE, -SCORE_LIMIT, SCORE_LIMIT))
+        for name, values in zip(_FLOAT_FIELDS, _fixed_rows(self), strict=True):
+            put(self, name, values)
         ids, probs = _candidates(self.top_ids, self.top_probs)
         put(self, "top_ids", ids)
         put(self, "top_probs", probs)
@@ -183,7 +181,7 @@ class Pass:
             raise TraceError(f"the window [{self.start}, {self.stop}) lies outside the canvas of {length}.")
         if self.states.shape != (length,):
             raise TraceError(f"states has shape {self.states.shape}, ({length},) expected.")
-        for name in ("reasons", "confidence", "entropy", "ar_logprob", "score", "verify_tokens"):
+        for name in ("reasons", "verify_tokens"):
             if getattr(self, name).shape != (width,):
                 raise TraceError(f"{name} has shape {getattr(self, name).shape}, ({width},) expected.")
         if self.top_ids.shape != (width, TOP) or self.top_probs.shape != (width, TOP):
@@ -273,6 +271,10 @@ class Pass:
     __hash__ = None  # type: ignore[assignment]  # equal by content, which is arrays
 
 
+_FLOAT_FIELDS = ("confidence", "entropy", "ar_logprob", "score")
+_LOWEST = np.array([[0.0], [-SCORE_LIMIT], [-SCORE_LIMIT], [-SCORE_LIMIT]])
+_HIGHEST = np.array([[1.0], [SCORE_LIMIT], [0.0], [SCORE_LIMIT]])
+_SCALES = np.array([[PROBABILITY_SCALE], [SCORE_SCALE], [SCORE_SCALE], [SCORE_SCALE]])
 _PASS_FIELDS: tuple[str, ...] = tuple(entry.name for entry in fields(Pass))
 
 
@@ -282,17 +284,25 @@ def _copy(values: Any, dtype: type) -> NDArray[Any]:
     return copy
 
 
-def _fixed(values: Any, scale: float, low: float, high: float) -> Floats:
-    """The values clipped and rounded to multiples of 1 / scale; NaN stays NaN (in one bit pattern), -0 becomes 0."""
-    steps = np.array(values, dtype=np.float64)
-    np.minimum(steps, high, out=steps)
-    np.maximum(steps, low, out=steps)
-    steps *= scale
+def _fixed_rows(entry: Pass) -> Floats:
+    """The four float arrays of a pass, clipped and rounded to their steps, as rows [4, W]; -0 becomes 0.
+
+    They are handled together because a pass is recorded every millisecond or two and each numpy call has its price.
+    """
+    rows = (entry.confidence, entry.entropy, entry.ar_logprob, entry.score)
+    width = entry.stop - entry.start
+    for name, row in zip(_FLOAT_FIELDS, rows, strict=True):
+        if row.shape != (width,):
+            raise TraceError(f"{name} has shape {row.shape}, ({width},) expected.")
+    steps = np.array(rows, dtype=np.float64)
+    np.minimum(steps, _HIGHEST, out=steps)
+    np.maximum(steps, _LOWEST, out=steps)
+    steps *= _SCALES
     np.rint(steps, out=steps)
-    return unscaled(steps, scale)
+    return unscaled(steps, _SCALES)
 
 
-def unscaled(steps: NDArray[np.float64], scale: float) -> Floats:
+def unscaled(steps: NDArray[np.float64], scale: float | NDArray[np.float64]) -> Floats:
     """Fixed-point steps (float64, NaN allowed) as read-only float32: the one place that maps steps to numbers."""
     values = ((steps + 0.0) / scale).astype(np.float32)
     missing = np.isnan(values)
