@@ -40,12 +40,17 @@ class Evidence:
     draws: Draws
 
     @cached_property
-    def diffusion(self) -> Tensor:
-        """Diffusion probabilities float64 `[N, W, V]`; masked noise holds a revealed token for certain (trap 5)."""
+    def log_diffusion(self) -> Tensor:
+        """Diffusion log-probabilities float64 `[N, W, V]`; masked noise holds a revealed token for certain (trap 5)."""
         logs = self.log_probs
         if isinstance(self.process, Masked):
             logs = carry_over(logs, self.xt, self.process.mask_id)
-        return logs.double().exp()
+        return logs.double()
+
+    @cached_property
+    def diffusion(self) -> Tensor:
+        """Diffusion probabilities float64 `[N, W, V]`."""
+        return self.log_diffusion.exp()
 
     @cached_property
     def log_ar(self) -> Tensor:
@@ -74,7 +79,7 @@ def ar_gap(evidence: Evidence) -> Tensor:
 
 def ar_entropy(evidence: Evidence) -> Tensor:
     """Entropy of the AR prediction."""
-    return torch.special.entr(evidence.log_ar.exp()).sum(dim=-1)
+    return _entropy(evidence.log_ar)
 
 
 def kld(evidence: Evidence) -> Tensor:
@@ -94,7 +99,7 @@ def tvd(evidence: Evidence) -> Tensor:
 
 def entropy(evidence: Evidence) -> Tensor:
     """Entropy of the diffusion prediction (EIPC); 0 where masked noise has revealed a token already."""
-    return torch.special.entr(evidence.diffusion).sum(dim=-1)
+    return _entropy(evidence.log_diffusion)
 
 
 def confidence(evidence: Evidence) -> Tensor:
@@ -142,6 +147,11 @@ def worst(scores: Tensor, free: Tensor, counts: Tensor) -> Tensor:
     ranks = torch.empty_like(order)
     ranks.scatter_(-1, order, torch.arange(order.shape[-1], device=order.device).expand_as(order))
     return (ranks < counts.to(ranks.device).unsqueeze(-1)) & free
+
+
+def _entropy(log_p: Tensor) -> Tensor:
+    # A removed token has log-probability -inf and counts nothing; 0 * inf would be NaN, so it gets a finite one.
+    return -(log_p.exp() * log_p.clamp_min(-1e6)).sum(dim=-1)
 
 
 def _divergence(p: Tensor, q: Tensor) -> Tensor:

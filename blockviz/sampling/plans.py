@@ -82,7 +82,8 @@ def blocks(
     for start in range(min(begins) // size * size, length, size):
         stop = min(start + size, length)
         free = torch.arange(start, stop) >= first
-        segments.append(Segment(start, stop, start // size, size, settings.predictor, steps, free))
+        if bool(free.any()):
+            segments.append(Segment(start, stop, start // size, size, settings.predictor, steps, free))
     return segments
 
 

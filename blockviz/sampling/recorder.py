@@ -31,7 +31,8 @@ Noise is given as -1, whatever the process: a uniform noise token looks like any
 """
 
 S, R = STATE_CODE, REASON_CODE
-_NOISE = [S[state] for state in ("unopened", "noise", "renoised")]
+_NOISE = np.isin(np.arange(len(S)), [S[state] for state in ("unopened", "noise", "renoised")])
+"""Whether a position in the state of that code holds noise."""
 
 
 class Recorder:
@@ -47,6 +48,7 @@ class Recorder:
         self.prompt_length = prompt_length
         self.checker = checker
         self.checks: tuple[Check, ...] = ()
+        self.judged = np.zeros(0, np.int64)
         self.tokens = np.zeros(0, np.int64)
         self.states = np.zeros(0, np.uint8)
         self.window: _Window | None = None
@@ -115,9 +117,12 @@ class Recorder:
         )
 
     def _check(self) -> None:
-        if self.checker is not None:
-            noise = np.isin(self.states, _NOISE)
-            self.checks = self.checker(np.where(noise, -1, self.tokens).tolist(), self.prompt_length)
+        if self.checker is None:
+            return
+        judged = np.where(_NOISE[self.states], -1, self.tokens)
+        if not np.array_equal(judged, self.judged):
+            self.judged = judged
+            self.checks = self.checker(judged.tolist(), self.prompt_length)
 
     def _close(self) -> None:
         """Mark the finished window as committed, and what follows the first generated end token as after it."""
@@ -180,7 +185,9 @@ class _Window:
         probs = event.log_probs[0].exp()
         own, ids, best = _of_token(probs, now), *_candidates(probs)
         self.confidence[known] = own[known]
-        self.entropy[known] = torch.special.entr(probs).sum(-1).cpu().numpy()[known]
+        # A removed token's log-probability of -inf would make 0 * inf; any finite number does instead.
+        entropy = (probs * event.log_probs[0].clamp_min(-1e6)).sum(-1).neg_()
+        self.entropy[known] = entropy.cpu().numpy()[known]
         self.top_ids[known, : ids.shape[1]] = ids[known]
         self.top_probs[known, : ids.shape[1]] = best[known]
         self._doubt()
