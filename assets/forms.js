@@ -1,0 +1,322 @@
+/* The forms of the page: model, sampler and its settings, prompt, seed, run and stop.
+   Everything said here (labels, help, bounds, choices) comes from Python as `spec` (blockviz/ui/controls.py);
+   this file only puts the fields together, reads them and shows the server's answers beside them. */
+(function () {
+  "use strict";
+
+  const BlockViz = (window.BlockViz = window.BlockViz || {});
+  const { make, field, showError, sliderField, seedField, unique, BUILDERS } = BlockViz.fields;
+
+  /* Model, preset and the settings that apply. `initial` is { model, settings }. `suffix` ends every test hook. */
+  function configuration(spec, initial, suffix) {
+    const parts = {};
+    const values = { ...initial.settings };
+
+    const model = make("select");
+    model.dataset.testid = "model" + suffix;
+    for (const offer of spec.models) {
+      const option = make("option", "", offer.label);
+      option.value = offer.name;
+      model.append(option);
+    }
+    if (!spec.models.length) {
+      model.append(make("option", "", spec.words.no_models));
+      model.disabled = true;
+    }
+    parts.model = field("model", spec.words.model, "", model);
+    if (initial.model) model.value = initial.model;
+
+    const group = unique("bvc-preset");
+    const segments = make("fieldset", "bvc-segments");
+    segments.dataset.testid = "preset" + suffix;
+    segments.setAttribute("aria-label", spec.words.preset);
+    for (const preset of spec.presets) {
+      const label = make("label");
+      const radio = make("input");
+      radio.type = "radio";
+      radio.name = group;
+      radio.value = preset.name;
+      radio.dataset.testid = "preset-" + preset.name + suffix;
+      label.title = preset.label;
+      label.append(radio, make("span", "", preset.short));
+      segments.append(label);
+      radio.addEventListener("change", () => {
+        Object.assign(values, preset.fixed);
+        if (parts.corrector) parts.corrector.set(values.corrector);
+        refresh();
+      });
+    }
+    parts.preset = field("preset", spec.words.preset, "", segments);
+
+    const main = make("div", "bvc-main");
+    const more = make("details", "bvc-more");
+    const moreBody = make("div");
+    more.append(make("summary", "", spec.words.more), moreBody);
+    for (const definition of spec.fields) {
+      const build = definition.slider ? sliderField : BUILDERS[definition.kind];
+      const part = build(definition, changed, "setting-" + definition.name + suffix);
+      if (initial.settings[definition.name] !== undefined) part.set(initial.settings[definition.name]);
+      parts[definition.name] = part;
+      (definition.main ? main : moreBody).append(part.element);
+    }
+
+    function changed() {
+      for (const definition of spec.fields) values[definition.name] = parts[definition.name].get();
+      refresh();
+    }
+
+    function presetNow() {
+      return spec.presets.find((preset) =>
+        Object.entries(preset.fixed).every(([name, value]) => values[name] === value)
+      );
+    }
+
+    function refresh() {
+      const preset = presetNow();
+      for (const radio of segments.querySelectorAll("input")) {
+        radio.checked = Boolean(preset) && radio.value === preset.name;
+      }
+      parts.preset.help.textContent = preset ? preset.help : spec.words.own_sampler;
+      const applying = spec.applies[values.predictor + "/" + values.corrector] || [];
+      for (const definition of spec.fields) {
+        parts[definition.name].element.hidden = !applying.includes(definition.name);
+      }
+      const offer = spec.models.find((candidate) => candidate.name === model.value);
+      parts.model.help.textContent = offer ? offer.help : "";
+      if (parts.block_size) parts.block_size.limit(values.length || (offer && offer.length) || undefined);
+      if (parts.length) parts.length.placeholder(offer && offer.length ? String(offer.length) : "");
+    }
+
+    model.addEventListener("change", refresh);
+    refresh();
+
+    return {
+      parts,
+      main,
+      more,
+      read() {
+        const applying = spec.applies[values.predictor + "/" + values.corrector] || [];
+        const settings = { predictor: values.predictor, corrector: values.corrector };
+        for (const name of applying) {
+          if (parts[name]) settings[name] = parts[name].get();
+        }
+        return { model: spec.models.length ? model.value : "", settings };
+      },
+      reveal(name) {
+        if (parts[name] && moreBody.contains(parts[name].element)) more.open = true;
+      },
+    };
+  }
+
+  function promptField(spec, rows) {
+    const area = make("textarea");
+    area.rows = rows;
+    area.dataset.testid = "prompt";
+    area.spellcheck = false;
+    area.value = spec.prompt;
+    const part = field("prompt", spec.words.prompt, "", area);
+    return part;
+  }
+
+  function tryLine(spec, area) {
+    const line = make("div", "bvc-try");
+    if (!spec.examples.length) return line;
+    line.append(make("span", "", spec.words.try));
+    for (const example of spec.examples) {
+      const button = make("button", "", example.label);
+      button.type = "button";
+      button.title = example.text;
+      button.addEventListener("click", () => {
+        area.value = example.text;
+        area.dispatchEvent(new Event("input", { bubbles: true }));
+      });
+      line.append(button);
+    }
+    return line;
+  }
+
+  /* The running state of one form: buttons, status line, errors at their fields. */
+  function runner(options) {
+    const { root, spec, go, stop, status, partOf, read, send } = options;
+    let busy = false;
+
+    function settle(running) {
+      busy = running;
+      go.disabled = running || !spec.models.length;
+      stop.disabled = !running;
+      root.dataset.running = String(running);
+    }
+
+    function clearErrors() {
+      for (const element of root.querySelectorAll("[aria-invalid]")) element.removeAttribute("aria-invalid");
+      for (const element of root.querySelectorAll(".bvc-error")) element.textContent = "";
+      status.classList.remove("bvc-error");
+    }
+
+    function start() {
+      if (busy || !spec.models.length) return;
+      clearErrors();
+      status.textContent = spec.words.starting;
+      settle(true);
+      send("generate", read());
+    }
+
+    go.addEventListener("click", start);
+    stop.addEventListener("click", () => {
+      status.textContent = spec.words.stopping;
+      stop.disabled = true;
+      send("stop", {});
+    });
+    root.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+        event.preventDefault();
+        start();
+      }
+    });
+    root.addEventListener("input", (event) => {
+      const holder = event.target.closest(".bvc-field");
+      if (!holder) return;
+      for (const element of holder.querySelectorAll("[aria-invalid]")) element.removeAttribute("aria-invalid");
+      for (const element of holder.querySelectorAll(".bvc-error")) element.textContent = "";
+    });
+    settle(false);
+    status.textContent = spec.models.length ? spec.words.first : spec.words.no_models_help;
+
+    return {
+      start,
+      /* An answer of the server: { state, message, errors: [{ field, message }] }. */
+      answer(text) {
+        if (!text) return;
+        const answer = JSON.parse(text);
+        const running = answer.state === "running" || answer.state === "waiting";
+        if (running && !busy) return; // a late line of a run that is already settled
+        status.textContent = answer.message || "";
+        status.classList.toggle("bvc-error", answer.state === "error");
+        for (const error of answer.errors || []) {
+          const part = partOf(error.field);
+          if (part) showError(part, error.message);
+          else status.textContent = error.message;
+        }
+        if (!running) settle(false);
+      },
+      /* The event is over, however it ended: never leave the buttons waiting. */
+      over() {
+        if (busy) {
+          settle(false);
+          status.textContent = spec.words.lost;
+        }
+      },
+    };
+  }
+
+  function buttons(spec, label) {
+    const go = make("button", "bvc-go", label);
+    go.type = "button";
+    go.dataset.testid = "generate";
+    go.title = spec.words.go_title;
+    const stop = make("button", "bvc-stop", spec.words.stop);
+    stop.type = "button";
+    stop.dataset.testid = "stop";
+    const status = make("p", "bvc-note bvc-status");
+    status.dataset.testid = "status";
+    status.setAttribute("role", "status");
+    return { go, stop, status };
+  }
+
+  /* The Explore column. */
+  function explore(root, spec, send) {
+    const form = make("form", "bvc");
+    form.addEventListener("submit", (event) => event.preventDefault());
+    const config = configuration(spec, spec.initial, "");
+    const prompt = promptField(spec, 3);
+    const seed = seedField(spec);
+    const { go, stop, status } = buttons(spec, spec.words.generate);
+    const actions = make("div", "bvc-actions");
+    actions.append(go, stop);
+    prompt.help.replaceWith(tryLine(spec, prompt.input));
+    config.main.className = "bvc-main";
+    form.append(config.parts.model.element, prompt.element, config.parts.preset.element);
+    const foot = make("div", "bvc-foot");
+    foot.append(actions, status);
+    form.append(...config.main.children, seed.element, config.more, foot);
+    root.append(form);
+
+    return runner({
+      root: form,
+      spec,
+      go,
+      stop,
+      status,
+      send,
+      read: () => ({ ...config.read(), prompt: prompt.input.value, seed: seed.get() }),
+      partOf(name) {
+        if (name === "prompt") return prompt;
+        if (name === "seed") return seed;
+        config.reveal(name);
+        return config.parts[name];
+      },
+    });
+  }
+
+  /* The bar of Compare: one prompt and seed, two configurations. */
+  function compare(root, spec, send) {
+    const form = make("form", "bvc bvc-compare");
+    form.addEventListener("submit", (event) => event.preventDefault());
+    const prompt = promptField(spec, 1);
+    const seed = seedField(spec);
+    seed.help.textContent = "";
+    const { go, stop, status } = buttons(spec, spec.words.run_both);
+    prompt.head.classList.add("bv-hidden-label");
+    seed.head.classList.add("bv-hidden-label");
+    prompt.help.replaceWith(tryLine(spec, prompt.input));
+    const top = make("div", "bvc-top");
+    top.append(prompt.element, seed.element, go, stop);
+
+    const sides = make("div", "bvc-sides");
+    const configs = {};
+    for (const name of ["a", "b"]) {
+      const config = configuration(spec, spec.sides[name], "-" + name);
+      configs[name] = config;
+      const side = make("section", "bvc-side");
+      side.setAttribute("aria-label", spec.words.side + " " + name.toUpperCase());
+      const row = make("div", "bvc-side-row");
+      for (const part of [config.parts.model, config.parts.preset]) part.head.classList.add("bv-hidden-label");
+      config.parts.model.help.remove();
+      row.append(make("span", "bvc-side-name", name.toUpperCase()));
+      row.append(config.parts.model.element, config.parts.preset.element);
+      const body = config.more.querySelector("div");
+      body.prepend(...config.main.children);
+      config.more.querySelector("summary").textContent = spec.words.settings;
+      side.append(row, config.more);
+      sides.append(side);
+    }
+    form.append(top, sides, status);
+    root.append(form);
+
+    return runner({
+      root: form,
+      spec,
+      go,
+      stop,
+      status,
+      send,
+      read: () => ({
+        prompt: prompt.input.value,
+        seed: seed.get(),
+        a: configs.a.read(),
+        b: configs.b.read(),
+      }),
+      partOf(name) {
+        if (name === "prompt") return prompt;
+        if (name === "seed") return seed;
+        const [side, fieldName] = name.split(".");
+        const config = configs[side];
+        if (!config || !config.parts[fieldName]) return undefined;
+        if (fieldName !== "model" && fieldName !== "preset") config.more.open = true;
+        return config.parts[fieldName];
+      },
+    });
+  }
+
+  BlockViz.forms = { explore, compare };
+})();

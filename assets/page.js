@@ -1,0 +1,235 @@
+/* The parts of the page that are not the player: header with tabs and theme, forms, the table under Compare.
+   Python creates each part by name (blockviz/ui/player_component.py) and feeds it its text. */
+(function () {
+  "use strict";
+
+  const BlockViz = (window.BlockViz = window.BlockViz || {});
+  const THEME_KEY = "blockviz-theme";
+  const forms = {};
+  const opened = new Set(["explore"]);
+
+  function make(tag, className, text) {
+    const element = document.createElement(tag);
+    if (className) element.className = className;
+    if (text !== undefined) element.textContent = text;
+    return element;
+  }
+
+  /* ---- theme: what the visitor chose wins over the system, and outlives the visit ---- */
+
+  function storedTheme() {
+    try {
+      const theme = window.localStorage.getItem(THEME_KEY);
+      return theme === "dark" || theme === "light" ? theme : null;
+    } catch (error) {
+      return null; // storage is switched off: the choice lasts for this visit only
+    }
+  }
+
+  let chosen = new URLSearchParams(window.location.search).get("__theme") ? null : storedTheme();
+
+  function applyTheme() {
+    if (chosen && document.body) document.body.classList.toggle("dark", chosen === "dark");
+  }
+
+  function chooseTheme(theme) {
+    chosen = theme;
+    applyTheme();
+    try {
+      window.localStorage.setItem(THEME_KEY, theme);
+    } catch (error) {
+      // see storedTheme
+    }
+  }
+
+  /* Gradio sets its own theme when it starts and when the system's changes; a choice made here stays. */
+  new MutationObserver(() => {
+    if (chosen && document.body.classList.contains("dark") !== (chosen === "dark")) applyTheme();
+  }).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+  applyTheme();
+
+  /* Test hooks are unique on the page: those of the tab that is not shown are put aside. */
+  function hooks(root, shown) {
+    const [from, to] = shown ? ["data-hook", "data-testid"] : ["data-testid", "data-hook"];
+    for (const element of root.querySelectorAll("[" + from + "]")) {
+      element.setAttribute(to, element.getAttribute(from));
+      element.removeAttribute(from);
+    }
+  }
+
+  /* ---- header ---- */
+
+  function showTab(name) {
+    document.body.dataset.bvTab = name;
+    for (const button of document.querySelectorAll(".bv-tabs button")) {
+      const on = button.dataset.tab === name;
+      button.setAttribute("aria-selected", String(on));
+      button.tabIndex = on ? 0 : -1;
+    }
+    for (const [place, form] of Object.entries(forms)) hooks(form.root, place === name);
+    if (!opened.has(name)) {
+      opened.add(name);
+      if (forms[name]) forms[name].open();
+    }
+    window.dispatchEvent(new Event("resize")); // figures drawn while hidden learn their width
+  }
+
+  function header(root, options) {
+    const bar = make("header", "bv-header");
+    const brand = make("div", "bv-brand");
+    const logo = make("img");
+    logo.src = options.logo;
+    logo.alt = "";
+    brand.append(logo, make("span", "", options.title));
+
+    const tabs = make("nav", "bv-tabs");
+    tabs.setAttribute("role", "tablist");
+    for (const [name, label] of Object.entries(options.tabs)) {
+      const button = make("button", "", label);
+      button.type = "button";
+      button.dataset.tab = name;
+      button.dataset.testid = "tab-" + name;
+      button.setAttribute("role", "tab");
+      button.setAttribute("aria-controls", name);
+      button.addEventListener("click", () => showTab(name));
+      tabs.append(button);
+    }
+    tabs.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      const all = [...tabs.children];
+      const next = all[(all.indexOf(document.activeElement) + step + all.length) % all.length];
+      next.focus();
+      next.click();
+      event.preventDefault();
+      event.stopPropagation();
+    });
+
+    const end = make("div", "bv-header-end");
+    const chip = make("span", "bv-chip");
+    chip.dataset.testid = "run-model";
+    const theme = make("button", "bv-round");
+    theme.type = "button";
+    theme.dataset.testid = "theme";
+    theme.append(halfMoon());
+    const name = () => {
+      const label = document.body.classList.contains("dark") ? options.light : options.dark;
+      theme.title = label;
+      theme.setAttribute("aria-label", label);
+    };
+    theme.addEventListener("click", () => {
+      chooseTheme(document.body.classList.contains("dark") ? "light" : "dark");
+      name();
+    });
+    name();
+    end.append(chip, theme);
+    bar.append(brand, tabs, end);
+    root.append(bar);
+    showTab("explore");
+    return { feed() {} };
+  }
+
+  function halfMoon() {
+    const space = "http://www.w3.org/2000/svg";
+    const picture = document.createElementNS(space, "svg");
+    picture.setAttribute("viewBox", "0 0 16 16");
+    picture.setAttribute("width", "15");
+    picture.setAttribute("height", "15");
+    picture.setAttribute("aria-hidden", "true");
+    const ring = document.createElementNS(space, "circle");
+    for (const [key, value] of Object.entries({ cx: 8, cy: 8, r: 6.2, fill: "none", stroke: "currentColor" })) {
+      ring.setAttribute(key, value);
+    }
+    ring.setAttribute("stroke-width", "1.5");
+    const half = document.createElementNS(space, "path");
+    half.setAttribute("d", "M8 1.8a6.2 6.2 0 0 1 0 12.4z");
+    half.setAttribute("fill", "currentColor");
+    picture.append(ring, half);
+    return picture;
+  }
+
+  /* ---- forms ---- */
+
+  function form(root, options, emit) {
+    const control = BlockViz.forms[options.form](root, JSON.parse(options.spec), emit);
+    forms[options.form] = { ...control, root, open: () => emit("open", {}) };
+    hooks(root, (document.body.dataset.bvTab || "explore") === options.form);
+    return { feed: control.answer };
+  }
+
+  /* ---- player and transport ---- */
+
+  function modelLine(run) {
+    const model = run.header && run.header.model;
+    if (!model) return "";
+    const size = model.parameters ? (model.parameters / 1e6).toFixed(1) + " M" : "";
+    return [model.name, size, run.header.device].filter(Boolean).join(" · ");
+  }
+
+  function player(root, options) {
+    root.classList.add("bv-player");
+    const control = BlockViz.Player(root, options);
+    return {
+      feed(text) {
+        control.feed(text);
+        const chip = document.querySelector(".bv-header .bv-chip");
+        if (chip && options.transport) chip.textContent = modelLine(control.run);
+      },
+    };
+  }
+
+  function transport(root, options) {
+    BlockViz.Transport(root, options);
+    return { feed() {} };
+  }
+
+  /* ---- the table and the texts under Compare ---- */
+
+  function result(root) {
+    return {
+      feed(text) {
+        root.replaceChildren();
+        root.className = "bv-root bv-result";
+        if (!text) return;
+        const data = JSON.parse(text);
+        const table = make("table");
+        table.dataset.testid = "summary";
+        const head = make("tr");
+        for (const label of [data.title, "A", "B", "B − A"]) head.append(make("th", "", label));
+        const top = make("thead");
+        top.append(head);
+        const body = make("tbody");
+        for (const row of data.rows) {
+          const line = make("tr");
+          line.dataset.row = row.key;
+          line.append(make("th", "", row.name));
+          for (const value of [row.a, row.b, row.difference]) {
+            const verdict = value.endsWith("✓") ? "bv-right" : value.endsWith("✗") ? "bv-wrong" : "";
+            line.append(make("td", verdict, value));
+          }
+          body.append(line);
+        }
+        table.append(top, body);
+        const texts = make("section", "bv-texts");
+        texts.dataset.testid = "final-texts";
+        texts.append(make("h3", "", data.texts_title));
+        for (const side of ["a", "b"]) {
+          const line = make("p");
+          line.append(make("b", "", side.toUpperCase()));
+          const words = make("span");
+          data.texts[side].forEach(([piece, differs], index) => {
+            if (index) words.append(" ");
+            words.append(make(differs ? "mark" : "span", "", piece));
+          });
+          line.append(words);
+          texts.append(line);
+        }
+        root.append(table, texts);
+      },
+    };
+  }
+
+  BlockViz.parts = { header, form, player, transport, result };
+  BlockViz.showTab = showTab;
+  BlockViz.over = (name) => forms[name] && forms[name].over();
+})();

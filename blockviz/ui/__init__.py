@@ -1,0 +1,1 @@
+"""The page: Gradio blocks around one player component. The only package that knows Gradio."""

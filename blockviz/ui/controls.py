@@ -1,0 +1,197 @@
+"""What the forms of the page offer, as plain data for assets/forms.js, and reading what they send back.
+
+Labels, help, bounds and choices come from `blockviz.sampling.settings` alone: a new field, score or preset
+appears on the page by being added there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, get_args
+
+from blockviz.evaluation.tasks import Example
+from blockviz.sampling.settings import (
+    FIELDS,
+    PRESETS,
+    Corrector,
+    Field,
+    Preset,
+    SamplerSettings,
+    SettingsError,
+    applies,
+    parse,
+)
+from blockviz.ui.shelf import Offer
+from blockviz.ui.wording import EXAMPLE_STATUS, FORM, NO_SUCH_FORM, PROMPT_TOO_LONG, UNKNOWN_MODEL, no_models
+
+MAIN_FIELDS = ("block_size", "steps", "temperature")
+"""Settings that stand in the open; the others wait behind one line."""
+CHOSEN_ELSEWHERE = ("predictor", "seed")
+"""The preset chooses the predictor; the seed has a place of its own."""
+SLIDERS = ("block_size", "steps")
+MAX_PROMPT = 4000
+SHOWN_EXAMPLES = 5
+DEFAULT_PRESET = "arpc"
+PROCESS_WORDS = {"masked": "masked noise", "uniform": "uniform noise"}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the forms can offer: models, example prompts, and the folder's name for when there are no models."""
+
+    models: Sequence[Offer]
+    prompts: Sequence[Example]
+    folder: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """One run as asked for: the model's name, the prompt and the settings, seed included."""
+
+    model: str
+    prompt: str
+    settings: SamplerSettings
+
+
+class FormError(ValueError):
+    """Something in a form that cannot be used: `field` names where it was entered, the message is one sentence."""
+
+    def __init__(self, field: str, message: str) -> None:
+        self.field = field
+        super().__init__(message)
+
+
+def explore_spec(choices: Choices, example: bool) -> str:
+    """The Explore form as JSON; `example` says whether a recorded run plays at first."""
+    model = choices.models[0].name if choices.models else ""
+    return json.dumps({**_spec(choices, example), "initial": _initial(model)})
+
+
+def compare_spec(choices: Choices, example: bool) -> str:
+    """The Compare form as JSON: by default ARPC on a masked model beside ARPC on a uniform one."""
+    names = [offer.name for offer in choices.models] or [""]
+    masked = [offer.name for offer in choices.models if offer.process == "masked"] or names
+    uniform = [offer.name for offer in choices.models if offer.process == "uniform"] or names
+    sides = {"a": _initial(masked[0]), "b": _initial(uniform[0])}
+    return json.dumps({**_spec(choices, example), "sides": sides})
+
+
+def read_explore(data: object) -> Request:
+    """The run that the Explore form asks for; raises `FormError` or `SettingsError`."""
+    form = _mapping(data)
+    return _request(form, form)
+
+
+def read_compare(data: object) -> dict[str, Request]:
+    """The runs that Compare asks for, by side; raises `FormError` with the side before the field's name."""
+    form = _mapping(data)
+    requests = {}
+    for side in ("a", "b"):
+        try:
+            requests[side] = _request(form, _mapping(form.get(side)))
+        except SettingsError as error:
+            raise on_side(side, error.field, str(error)) from None
+        except FormError as error:
+            raise on_side(side, error.field, str(error)) from None
+    return requests
+
+
+def on_side(side: str, field: str, message: str) -> FormError:
+    """The error at its place in Compare: prompt and seed are shared, the rest belongs to a side."""
+    return FormError(field if field in ("prompt", "seed") else f"{side}.{field}", message)
+
+
+def _request(form: Mapping[str, Any], config: Mapping[str, Any]) -> Request:
+    prompt, model = form.get("prompt"), config.get("model")
+    if not isinstance(model, str) or not model:
+        raise FormError("model", UNKNOWN_MODEL)
+    if not isinstance(prompt, str):
+        raise FormError("prompt", NO_SUCH_FORM)
+    if len(prompt) > MAX_PROMPT:
+        raise FormError("prompt", PROMPT_TOO_LONG.format(length=len(prompt), limit=MAX_PROMPT))
+    return Request(model, prompt, parse({**_mapping(config.get("settings")), "seed": form.get("seed")}))
+
+
+def _mapping(data: object) -> Mapping[str, Any]:
+    if not isinstance(data, dict):
+        raise FormError("", NO_SUCH_FORM)
+    return data
+
+
+def _initial(model: str) -> dict[str, Any]:
+    defaults = {name: field.default for name, field in FIELDS.items() if name != "seed"}
+    return {"model": model, "settings": {**defaults, **PRESETS[DEFAULT_PRESET].fixed}}
+
+
+def _spec(choices: Choices, example: bool) -> dict[str, Any]:
+    seed = FIELDS["seed"]
+    return {
+        "models": [_model(offer) for offer in choices.models],
+        "presets": [_preset(preset) for preset in PRESETS.values()],
+        "fields": [_field(field) for name, field in FIELDS.items() if name not in CHOSEN_ELSEWHERE],
+        "applies": _applies(),
+        "examples": [
+            {"label": prompt.label.lower(), "text": prompt.prompt}
+            for prompt in choices.prompts[:SHOWN_EXAMPLES]
+        ],
+        "prompt": choices.prompts[0].prompt if choices.prompts else "",
+        "seed": {"label": seed.label, "help": seed.help, "value": seed.default, "maximum": seed.maximum},
+        "words": {
+            **FORM,
+            "no_models_help": no_models(choices.folder),
+            "first": EXAMPLE_STATUS if example else "",
+        },
+    }
+
+
+def _model(offer: Offer) -> dict[str, Any]:
+    facts = [PROCESS_WORDS.get(offer.process or "", "")]
+    if offer.parameters:
+        facts.append(f"{offer.parameters / 1e6:.1f} M")
+    if offer.length:
+        facts.append(f"{offer.length} tokens")
+    return {
+        "name": offer.name,
+        "label": offer.name,
+        "help": " · ".join(fact for fact in facts if fact),
+        "length": offer.length,
+    }
+
+
+def _preset(preset: Preset) -> dict[str, Any]:
+    """A preset with a short name for its segment: what stands in parentheses, or the first word of the label."""
+    inner = re.search(r"\(([^)]+)\)", preset.label)
+    short = inner.group(1) if inner else preset.label.split()[0]
+    if "-" in short:
+        short = preset.name.upper()
+    return {
+        "name": preset.name,
+        "label": preset.label,
+        "short": short,
+        "help": preset.help,
+        "fixed": preset.fixed,
+    }
+
+
+def _field(field: Field) -> dict[str, Any]:
+    return {
+        **asdict(field),
+        "main": field.name in MAIN_FIELDS,
+        "slider": field.name in SLIDERS,
+    }
+
+
+def _applies() -> dict[str, list[str]]:
+    """Which fields change a run, for every pair of predictor and corrector ("predictor/corrector")."""
+    table = {}
+    for predictor in (choice.value for choice in FIELDS["predictor"].choices):
+        for corrector in get_args(Corrector):
+            try:
+                settings = SamplerSettings(predictor=predictor, corrector=corrector)
+            except SettingsError:
+                continue
+            table[f"{predictor}/{corrector}"] = [name for name in FIELDS if applies(name, settings)]
+    return table

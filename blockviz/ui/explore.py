@@ -1,0 +1,44 @@
+"""The Explore tab: one form, one player."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gradio as gr
+
+from blockviz.sampling.settings import SettingsError
+from blockviz.ui.controls import FormError, read_explore
+from blockviz.ui.player_component import part, player
+from blockviz.ui.runner import Runner, Update, refusal
+from blockviz.ui.serving import Asset
+
+PLACE = "explore"
+OVER = "() => { window.BlockViz.over('explore'); }"
+
+
+def build(runner: Runner, files: dict[str, Asset], spec: str, example: str) -> None:
+    """Put the tab into the current Blocks; `spec` is the form's JSON, `example` the run (lines) that plays first."""
+    with gr.Row(elem_id="explore"):
+        form = part("form", files, classes="bv-card", elem_id="explore-form", form=PLACE, spec=spec)
+        screen = player(files, value=example, group=PLACE, elem_id="player")
+
+    def generate(event: gr.EventData, request: gr.Request) -> Iterator[tuple[Any, str]]:
+        try:
+            asked = read_explore(event._data)
+        except (FormError, SettingsError) as error:
+            yield gr.skip(), refusal(error).status()
+            return
+        for update in runner.updates(request.session_hash or "", PLACE, {"": asked}):
+            yield shown(update), update.status()
+
+    def shown(update: Update) -> Any:
+        return update.runs[""].text if update.runs else gr.skip()
+
+    def stop(request: gr.Request) -> None:
+        runner.signals.stop(request.session_hash or "", PLACE)
+
+    hidden = {"show_progress": "hidden", "api_visibility": "private"}
+    run = form.generate(generate, None, [screen, form], concurrency_limit=None, **hidden)
+    run.then(None, None, None, js=OVER, **hidden)
+    form.stop(stop, None, None, queue=False, concurrency_limit=None, **hidden)

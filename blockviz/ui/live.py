@@ -1,0 +1,63 @@
+"""A run as it reaches the page: the growing text of its lines, in batches, with its summary. Knows no Gradio.
+
+The text is what Gradio streams: it sends only what was appended, and the newest value is always the whole trace so
+far, so that a lost update loses nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from blockviz.sampling.passes import End, Pass
+from blockviz.sampling.trace_lines import Event, LineWriter
+from blockviz.ui.sessions import Turns
+from blockviz.ui.summary import Summary
+
+UPDATE_SECONDS = 0.045
+"""At most about 22 updates a second: more would only queue up in the browser."""
+
+
+@dataclass
+class LiveRun:
+    """One run being followed. `text` grows by whole lines; `end` is there once the run is over."""
+
+    events: Iterator[Event]
+    writer: LineWriter
+    turns: Turns
+    text: str = ""
+    end: End | None = None
+    passes: int = 0
+    summary: Summary = field(default_factory=Summary)
+
+    def step(self) -> bool:
+        """Take the next event, holding the device meanwhile; False when the run is over."""
+        with self.turns.turn():
+            event = next(self.events, None)
+        if event is None:
+            return False
+        self.text += self.writer.line(event)
+        if isinstance(event, Pass):
+            self.passes += 1
+        if isinstance(event, End):
+            self.end = event
+        self.summary.add(event)
+        return not isinstance(event, End)
+
+
+def follow(runs: list[LiveRun], seconds: float = UPDATE_SECONDS) -> Iterator[None]:
+    """Advance the runs in turn, pass by pass; yields when the page should be updated, and at the very end.
+
+    The first update comes with the first network pass, so that something moves at once.
+    """
+    going = list(runs)
+    updated = 0.0
+    while going:
+        going = [run for run in going if run.step()]
+        now = time.monotonic()
+        begun = all(run.passes >= 1 for run in going)
+        if going and begun and now - updated >= seconds:
+            yield
+            updated = time.monotonic()
+    yield

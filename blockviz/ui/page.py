@@ -1,0 +1,85 @@
+"""The whole page: header, Explore, Compare, put together in one Blocks; `launch_options` says how it is served."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from blockviz.evaluation.tasks import Example
+from blockviz.sampling.trace import TraceError
+from blockviz.ui import compare, explore
+from blockviz.ui.controls import Choices, compare_spec, explore_spec
+from blockviz.ui.examples import recorded
+from blockviz.ui.player_component import part
+from blockviz.ui.runner import Runner
+from blockviz.ui.serving import Asset, app_options, assets
+from blockviz.ui.summary import comparison
+from blockviz.ui.wording import TABS, THEMES, TITLE
+
+# Sessions whose last values Gradio keeps; each holds at most the traces that its players show.
+SESSIONS = 64
+
+
+@dataclass(frozen=True)
+class Page:
+    """The Blocks of the page with what serves and feeds them."""
+
+    demo: gr.Blocks
+    runner: Runner
+    files: dict[str, Asset]
+
+
+def build(folder: Path | str, device: str, prompts: Sequence[Example]) -> Page:
+    """The page for the checkpoints in `folder`; imports no torch and loads no checkpoint."""
+    runner = Runner(folder, device)
+    files = assets()
+    # The folder's whole path is nobody's business.
+    choices = Choices(runner.shelf.offers(), prompts, Path(folder).name)
+    single, pair = recorded("explore"), (recorded("compare-a"), recorded("compare-b"))
+    with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as demo:
+        part("header", files, title=TITLE, logo=files["logo.svg"].address, tabs=TABS, **THEMES)
+        explore.build(runner, files, explore_spec(choices, bool(single)), single)
+        compare.build(runner, files, compare_spec(choices, all(pair)), pair, _table(pair))
+
+        def leave(request: gr.Request) -> None:
+            runner.signals.stop(request.session_hash or "")
+
+        demo.unload(leave)
+    demo.queue(default_concurrency_limit=None, max_size=256, api_open=False)
+    return Page(demo, runner, files)
+
+
+def _table(pair: tuple[str, str]) -> str:
+    if not all(pair):
+        return ""
+    try:
+        return comparison(compare.summary_of(pair[0]), compare.summary_of(pair[1]))
+    except TraceError:
+        return ""
+
+
+def launch_options(page: Page) -> dict[str, Any]:
+    """Keyword arguments for `demo.launch`: our files and headers, no footer, no fonts or scripts from elsewhere."""
+    style = page.files["blockviz.css"].address
+    icon = page.files["logo.svg"].address
+    return {
+        "theme": gr.themes.Base(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
+        "head": f'<link rel="stylesheet" href="{style}"><link rel="icon" href="{icon}" type="image/svg+xml">',
+        "app_kwargs": app_options(page.files),
+        "footer_links": [],
+        "run_history": False,
+        "enable_monitoring": False,
+        "state_session_capacity": SESSIONS,
+        "share": False,
+        "ssr_mode": False,
+        "mcp_server": False,
+        "pwa": False,
+        "show_error": False,
+        "quiet": True,
+        "max_file_size": 0,
+        "allowed_paths": [],
+    }

@@ -1,0 +1,184 @@
+"""What the server hands out: exactly the bundled scripts, styles and the logo, and answers with safe headers.
+
+No path that comes from the page reaches the file system: files are read once at start-up into a table by name, and
+Gradio's own routes for files, uploads, proxies and component calls, none of which the page uses, are closed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from blockviz.views.templates import SCRIPTS as VIEW_SCRIPTS
+from blockviz.views.templates import STYLES as VIEW_STYLES
+from blockviz.views.templates import templates
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+PLAYER_SCRIPTS = (
+    "dom.js",
+    "trace.js",
+    "canvas.js",
+    "hover.js",
+    "facts.js",
+    "bus.js",
+    "transport.js",
+    "player.js",
+)
+PAGE_SCRIPTS = ("fields.js", "forms.js", "page.js")
+
+# Gradio's routes that would serve, fetch or store what a visitor names.
+CLOSED = tuple(
+    prefix + route
+    for prefix in ("/gradio_api", "")
+    for route in (
+        "/file=",
+        "/file/",
+        "/proxy=",
+        "/upload",
+        "/stream",
+        "/component_server",
+        "/custom_component",
+        "/process_recording",
+        "/vibe",
+        "/undo-vibe",
+        "/run-history",
+        "/runs",
+        "/deep_link",
+        "/monitoring",
+        "/dev/reload",
+    )
+)
+
+# Gradio builds templates and handlers with Function(), so scripts need unsafe-eval; nothing may come from elsewhere.
+POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "font-src 'self' data:",
+        "connect-src 'self'",
+        "worker-src 'self' blob:",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+    )
+)
+HEADERS = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+)
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A file as it is served; `version` is a hash of its content, so that browsers may keep it for ever."""
+
+    name: str
+    content: bytes
+    media: str
+
+    @property
+    def version(self) -> str:
+        """The first 12 hexadecimal digits of the SHA-256 of the content."""
+        return hashlib.sha256(self.content).hexdigest()[:12]
+
+    @property
+    def address(self) -> str:
+        """The address relative to the page, so that it also works behind a proxy's path."""
+        return f"blockviz/{self.name}?v={self.version}"
+
+
+def bundle(names: tuple[str, ...]) -> bytes:
+    """The named files of assets/, one after another."""
+    return b"\n".join((ASSETS / name).read_bytes() for name in names) + b"\n"
+
+
+def plotly_script() -> bytes:
+    """The installed plotly's own plotly.min.js, read without importing plotly."""
+    spec = find_spec("plotly")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("plotly is not installed; install requirements.txt")
+    return (Path(spec.origin).parent / "package_data" / "plotly.min.js").read_bytes()
+
+
+def assets() -> dict[str, Asset]:
+    """Every file the page needs, by name."""
+    views = f"window.BlockViz.templates = {json.dumps(templates())};\n".encode()
+    scripts = bundle(PLAYER_SCRIPTS + tuple(VIEW_SCRIPTS) + PAGE_SCRIPTS) + views
+    styles = bundle(("theme.css", "player.css", *VIEW_STYLES))
+    files = (
+        Asset("blockviz.js", scripts, "text/javascript; charset=utf-8"),
+        Asset("blockviz.css", styles, "text/css; charset=utf-8"),
+        Asset("plotly.js", plotly_script(), "text/javascript; charset=utf-8"),
+        Asset("logo.svg", (ASSETS / "logo.svg").read_bytes(), "image/svg+xml"),
+    )
+    return {file.name: file for file in files}
+
+
+def routes(files: dict[str, Asset]) -> list[Route]:
+    """One route for the assets: a name that is not in the table is not found."""
+
+    async def serve(request: Request) -> Response:
+        file = files.get(request.path_params["name"])
+        if file is None:
+            return PlainTextResponse("There is no such file.", status_code=404)
+        keep = (
+            "public, max-age=31536000, immutable"
+            if request.query_params.get("v") == file.version
+            else "no-cache"
+        )
+        return Response(file.content, media_type=file.media, headers={"cache-control": keep})
+
+    return [Route("/blockviz/{name}", serve, methods=["GET", "HEAD"])]
+
+
+class Guard:
+    """ASGI middleware: closes the routes of `CLOSED` and adds `HEADERS` to every answer."""
+
+    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a closed route with 404, pass everything else on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *HEADERS]
+            await send(message)
+
+        if any(scope["path"].startswith(path) for path in CLOSED):
+            refusal = PlainTextResponse("This page serves no such thing.", status_code=404)
+            await refusal(scope, receive, send_with_headers)
+            return
+        await self.app(scope, receive, send_with_headers)
+
+
+def app_options(files: dict[str, Asset]) -> dict[str, Any]:
+    """`app_kwargs` for Gradio's launch: our route first, the guard around everything, no generated API documents."""
+    return {
+        "routes": routes(files),
+        "middleware": [Middleware(Guard)],
+        "docs_url": None,
+        "redoc_url": None,
+        "openapi_url": None,
+    }

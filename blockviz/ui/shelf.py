@@ -1,0 +1,111 @@
+"""The models the page may offer: listed without torch, loaded on first use, the most recent few kept.
+
+Only names found in the folder given at start-up are ever opened; a name from the page is looked up here, never
+joined to a path unseen.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from blockviz.models.checkpoint import Model
+
+KEPT = 4
+SMALL = 20_000_000
+"""Parameters below which one thread is as fast as many."""
+LARGEST_MANIFEST = 1_000_000
+PREFERRED = ("math-masked", "math-uniform")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One model in the page's list. `length` is its canvas in tokens; fields that its folder does not tell are None."""
+
+    name: str
+    process: str | None
+    length: int | None
+    task: str | None
+    parameters: int | None
+
+
+class Shelf:
+    """Loads models of one folder for one device; safe to use from several threads."""
+
+    def __init__(self, folder: Path | str, device: str = "auto") -> None:
+        self.folder = Path(folder)
+        self.device = device
+        self._loaded: OrderedDict[str, Model] = OrderedDict()
+        self._lock = threading.Lock()
+        self._loading = threading.Lock()
+
+    def offers(self) -> list[Offer]:
+        """The checkpoints of the folder, the bundled pair first; whether each is sound shows when it is loaded."""
+        if not self.folder.is_dir():
+            return []
+        folders = [path for path in self.folder.iterdir() if (path / "model.safetensors").is_file()]
+        folders.sort(key=lambda path: (path.name not in PREFERRED, path.name))
+        return [_offer(path) for path in folders]
+
+    def holds(self, name: str) -> bool:
+        """Whether this model is loaded already."""
+        with self._lock:
+            return name in self._loaded
+
+    def load(self, name: str) -> Model:
+        """The model of that name; raises KeyError for a name that is not offered, CheckpointError for a broken folder.
+
+        Imports torch on first use, so that the page is up before it.
+        """
+        if name not in {offer.name for offer in self.offers()}:
+            raise KeyError(name)
+        with self._loading:
+            with self._lock:
+                if name in self._loaded:
+                    self._loaded.move_to_end(name)
+                    return self._loaded[name]
+            from blockviz.models.checkpoint import load
+
+            model = load(self.folder / name, self.device)
+            _set_threads(model)
+            with self._lock:
+                self._loaded[name] = model
+                while len(self._loaded) > KEPT:
+                    self._loaded.popitem(last=False)
+            return model
+
+
+def _set_threads(model: Model) -> None:
+    """One thread for a small model on the CPU: its products are too small to share, and on a busy machine the threads
+    would wait for each other far longer than they work."""
+    import torch
+
+    if model.device.type == "cpu":
+        torch.set_num_threads(1 if model.parameters < SMALL else os.cpu_count() or 1)
+
+
+def _offer(path: Path) -> Offer:
+    try:
+        text = (path / "blockviz.json").read_bytes()[: LARGEST_MANIFEST + 1]
+        content = json.loads(text) if len(text) <= LARGEST_MANIFEST else {}
+    except (OSError, ValueError):
+        content = {}
+    if not isinstance(content, dict):
+        content = {}
+    training = content.get("training")
+    parameters = training.get("parameters") if isinstance(training, dict) else None
+    length = content.get("length")
+    process, task = content.get("process"), content.get("task")
+    return Offer(
+        name=path.name,
+        process=process if process in ("masked", "uniform") else None,
+        length=length if isinstance(length, int) else None,
+        task=task if isinstance(task, str) else None,
+        parameters=parameters if isinstance(parameters, int) else None,
+    )

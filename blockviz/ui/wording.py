@@ -1,0 +1,81 @@
+"""The sentences of the page that belong to no setting (those stand in `blockviz.sampling.settings`)."""
+
+from __future__ import annotations
+
+TITLE = "BlockViz"
+
+TABS: dict[str, str] = {"explore": "Explore", "compare": "Compare"}
+
+FORM: dict[str, str] = {
+    "model": "Model",
+    "prompt": "Prompt",
+    "preset": "Sampler",
+    "own_sampler": "A sampler of your own: no preset has these settings.",
+    "more": "Corrector, schedule, cache",
+    "settings": "Settings",
+    "try": "Try:",
+    "die": "Draw another seed",
+    "generate": "Generate",
+    "go_title": "Ctrl+Enter",
+    "run_both": "Run both",
+    "stop": "Stop",
+    "side": "Run",
+    "starting": "Starting …",
+    "stopping": "Stopping …",
+    "lost": "The run did not finish: the server gave no answer. Run it again.",
+    "no_models": "none found",
+}
+
+
+def no_models(folder: str) -> str:
+    """What the form says when the model folder holds no checkpoint."""
+    return (
+        f"There is no checkpoint in {folder!r} yet, so nothing new can be generated; "
+        "what plays here is a recorded run. Train a model (make train-masked) or start with --models FOLDER."
+    )
+
+
+def loading(name: str) -> str:
+    """Shown while a checkpoint is read for the first time."""
+    return f"Loading {name} …"
+
+
+def waiting(ahead: int) -> str:
+    """Shown while other people's runs keep the device busy."""
+    return f"Waiting for the device: {ahead} {'run is' if ahead == 1 else 'runs are'} ahead of this one."
+
+
+def finished(passes: int, calls: int, seconds: float, stopped: bool) -> str:
+    """The status line of a run that is over."""
+    how = "Stopped after" if stopped else "Done:"
+    return f"{how} {passes} passes, {calls} network calls, {seconds:.2f} s."
+
+
+def failed(reason: str) -> str:
+    """The status line of a run that broke for a reason that is nobody's input."""
+    return f"The run broke off: {reason}"
+
+
+UNKNOWN_MODEL = "Choose one of the models in the list."
+NO_SUCH_FORM = "The form sent something this page does not know; reload the page."
+PROMPT_TOO_LONG = "The prompt has {length} characters; at most {limit} are read."
+
+SUMMARY_ROWS: dict[str, str] = {
+    "calls": "network calls, denoise + verify",
+    "tokens": "tokens written",
+    "per_call": "tokens per NFE",
+    "ms": "ms in all",
+    "revisions": "tokens revised after first appearing",
+    "equations": "equations right",
+    "answer": "final answer",
+}
+SUMMARY_TITLE = "whole run"
+TEXTS_TITLE = "Final text, differences marked"
+EXAMPLE_STATUS = "What plays is a recorded example run."
+
+THEMES: dict[str, str] = {"light": "Switch to the light theme", "dark": "Switch to the dark theme"}
+
+
+def serving(address: str) -> str:
+    """The line printed when the page is up."""
+    return f"BlockViz is running at {address} (Ctrl+C stops it)"
