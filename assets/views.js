@@ -1,0 +1,275 @@
+/* The four Plotly views beside the canvas: what they share. Layouts, colours and words are templates from Python
+   (blockviz/views); scripts here only put data into them. BlockViz.views.<name>.mount(element, template) returns
+   {load(run, scales), draw(run, k), theme(dark), destroy()}. Token text reaches Plotly escaped, the page as textContent. */
+(function () {
+  "use strict";
+  const BlockViz = (window.BlockViz = window.BlockViz || {});
+  // Gradio brings an older Plotly that takes window.Plotly over at its first plot: keep the one that was loaded with us.
+  BlockViz.Plotly = BlockViz.Plotly || window.Plotly;
+
+  const PASS_ROOM = [24, 48, 72, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096];
+  const SLOWEST = 8; // a growing run may take one part in this many of the time for redrawing
+  const QUICKEST_MS = 200;
+
+  const fill = (words, values) => words.replace(/\{(\w+)\}/g, (all, name) => (name in values ? values[name] : all));
+  const escape = (piece) => piece.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+
+  function make(tag, name, parent) {
+    const node = document.createElement(tag);
+    node.className = name;
+    parent.append(node);
+    return node;
+  }
+
+  /** Rows a map keeps for a run: all of an ended one, room to grow for a live one (so that it is not rescaled at every pass). */
+  function passRoom(run) {
+    const count = run.passes.length;
+    return run.end ? count : PASS_ROOM.find((room) => room >= count) || count;
+  }
+
+  /** Distance between ticks along positions: round in blocks, at most five of them. */
+  function tickStep(length) {
+    let step = 1;
+    while (length / step > 4.2) step *= 2;
+    return step;
+  }
+
+  class View {
+    constructor(element, template) {
+      this.element = element;
+      this.template = template;
+      this.run = null;
+      this.k = -1;
+      this.scales = null;
+      this.dark = document.body.classList.contains("dark");
+      this.words = template.words;
+      this.hover = { words: "" };
+      this._plotted = false;
+      this._loadedAt = 0;
+      this._cost = 0;
+      this._later = 0;
+      this._build();
+    }
+
+    get themed() {
+      return this.dark ? "dark" : "light";
+    }
+
+    _build() {
+      this.element.replaceChildren();
+      const title = make("h3", "bv-view-title", this.element);
+      title.textContent = this.template.title;
+      this.help = make("p", "bv-view-help", this.element);
+      this.say(this.template.help);
+      this.plot = make("div", "bv-view-plot", this.element);
+      this.plot.style.height = this.plotHeight() + "px";
+      this.quietNode = make("div", "bv-view-quiet", this.plot);
+      this.legend = make("ul", "bv-view-legend", this.element);
+      this.legend.style.height = this.template.height - this.plotHeight() + "px";
+      this._legend();
+      this._watch = new ResizeObserver(() => this._resized());
+      this._watch.observe(this.plot);
+    }
+
+    plotHeight() {
+      return this.template.light.layout.height;
+    }
+
+    _legend() {
+      const entries = (this.template.legend || {})[this.themed] || [];
+      this.legend.replaceChildren();
+      for (const entry of entries) {
+        const item = make("li", "", this.legend);
+        const swatch = make("span", "bv-view-swatch", item);
+        swatch.style.setProperty("--bv-swatch", entry.color);
+        if (entry.mark) swatch.dataset.mark = entry.mark;
+        item.append(entry.label);
+      }
+    }
+
+    _resized() {
+      const width = this.plot.clientWidth;
+      if (!this._plotted || width === 0 || width === this._width) return;
+      cancelAnimationFrame(this._sizing);
+      this._sizing = requestAnimationFrame(() => {
+        this._width = width;
+        BlockViz.Plotly.relayout(this.plot, { width });
+      });
+    }
+
+    /** The changing line under the title. */
+    say(text) {
+      if (this._said === text) return;
+      this._said = text;
+      this.help.textContent = text;
+      this.help.title = text;
+    }
+
+    /** Words in place of the plot, or "" to show the plot. */
+    quiet(text) {
+      if (this._quiet === text) return;
+      this._quiet = text;
+      this.quietNode.textContent = text;
+      this.plot.classList.toggle("bv-is-quiet", text !== "");
+    }
+
+    /** The frame of a figure in the present theme; a copy that may be written into. */
+    blank() {
+      const { data, layout } = structuredClone(this.template[this.themed]);
+      this._width = this.plot.clientWidth || 285;
+      layout.width = this._width;
+      layout.uirevision = this.run ? this.run.id : "";
+      if (window.matchMedia("(pointer: coarse)").matches) layout.dragmode = false; // a finger scrolls the page
+      return { data, layout };
+    }
+
+    /** Hand a whole figure to Plotly. */
+    show(figure) {
+      const Plotly = (BlockViz.Plotly = BlockViz.Plotly || window.Plotly);
+      for (const trace of figure.data) {
+        trace.meta = this.hover;
+        trace.hovertemplate = "%{meta.words}<extra></extra>";
+      }
+      if (this._plotted) Plotly.react(this.plot, figure.data, figure.layout);
+      else {
+        this._plotted = true;
+        Plotly.newPlot(this.plot, figure.data, figure.layout, this._config(Plotly));
+        this.plot.append(this.quietNode);
+        this.plot.on("plotly_beforehover", (event) => this._point(event));
+        this.plot.on("plotly_relayout", () => this.moved());
+        this.plot.on("plotly_click", (event) => this.clicked(event));
+        this.ready();
+      }
+    }
+
+    _config(Plotly) {
+      const download = {
+        name: "download",
+        title: "Download as image",
+        icon: Plotly.Icons.camera,
+        click: () => this.download(),
+      };
+      return {
+        displayModeBar: "hover",
+        displaylogo: false,
+        responsive: false,
+        scrollZoom: false,
+        doubleClick: "reset",
+        modeBarButtons: [["zoom2d", "pan2d", "resetScale2d", download]],
+      };
+    }
+
+    /** A PNG of the view as it stands, with its title and key in it. */
+    download() {
+      const layout = structuredClone(this.plot.layout);
+      const data = this.plot.data.map((trace) => ({ ...trace, showscale: trace.type === "heatmap" }));
+      const help = `<span style="font-size:11px">${escape(this._said)}</span>`;
+      layout.title = { text: `<b>${escape(this.template.title)}</b><br>${help}`, x: 0.02, xanchor: "left", y: 0.97, yanchor: "top" };
+      layout.width = 720;
+      layout.height = 480;
+      layout.margin.t += 56;
+      if (data.some((trace) => trace.colorbar && trace.colorbar.orientation !== "h")) layout.margin.r += 110;
+      this.image({ data, layout });
+      const name = this.template.title.toLowerCase().replace(/[^a-z]+/g, "-");
+      const options = { format: "png", scale: 2, width: layout.width, height: layout.height };
+      return BlockViz.Plotly.downloadImage({ data, layout }, { ...options, filename: `blockviz-${name}-pass-${this.k}` });
+    }
+
+    /** Put what stands over the plot as elements into the figure of the image. */
+    image() {}
+
+    /** Before Plotly looks for what is under the pointer: put the words for exactly this place. */
+    _point(event) {
+      const frame = this.plot._fullLayout;
+      if (!this.run || !frame || !frame.xaxis || !event || event.clientX === undefined) return true;
+      const box = this.plot.getBoundingClientRect();
+      const x = frame.xaxis.p2d(event.clientX - box.left - frame.xaxis._offset);
+      const y = frame.yaxis.p2d(event.clientY - box.top - frame.yaxis._offset);
+      this.hover.words = this.describe(x, y) || "";
+      return true;
+    }
+
+    load(run, scales) {
+      const fresh = run !== this.run || run.id !== this._id;
+      this.run = run;
+      this._id = run.id;
+      this.scales = scales || null;
+      const wait = Math.max(QUICKEST_MS, this._cost * SLOWEST) - (performance.now() - this._loadedAt);
+      clearTimeout(this._later);
+      if (fresh || run.end || wait <= 0) this._load(fresh);
+      else this._later = setTimeout(() => this._load(false), wait);
+    }
+
+    _load(fresh) {
+      const begun = performance.now();
+      this.loaded(fresh);
+      this._loadedAt = performance.now();
+      this._cost = this._loadedAt - begun;
+    }
+
+    draw(run, k) {
+      if (run !== this.run) this.load(run, this.scales);
+      this.k = k;
+      this.drawn();
+    }
+
+    theme(dark) {
+      if (dark === this.dark) return;
+      this.dark = dark;
+      this._legend();
+      if (this.run) this._load(true);
+    }
+
+    destroy() {
+      this._watch.disconnect();
+      clearTimeout(this._later);
+      cancelAnimationFrame(this._sizing);
+      if (this._plotted) BlockViz.Plotly.purge(this.plot);
+      this.element.replaceChildren();
+    }
+
+    // What a view fills in.
+    ready() {}
+    moved() {}
+    loaded() {}
+    drawn() {}
+    clicked() {}
+    describe() {
+      return "";
+    }
+
+    // Words every view uses; people count positions, blocks and steps from 1, passes from the start pass 0.
+    place(position) {
+      return fill(this.words.place, { position: position + 1, block: Math.floor(position / this.run.blockSize) + 1 });
+    }
+    when(k) {
+      const pass = this.run.passes[k];
+      const stepped = pass.phase !== "start" && pass.phase !== "commit";
+      const phase = this.words.phases[pass.phase];
+      return fill(stepped ? this.words.when : this.words.when_idle, { number: k, phase, step: pass.step + 1 });
+    }
+    token(id) {
+      return `<b>${escape(this.run.piece(id))}</b>`;
+    }
+  }
+
+  /** Scales under which several runs can be compared: give the result to every load. */
+  function scales(runs) {
+    const full = runs.filter((run) => run.passes.length > 0);
+    const scores = {};
+    for (const run of full) {
+      const [low, high, name] = BlockViz.views.renoising.range(run);
+      const known = scores[name] || [low, high];
+      scores[name] = [Math.min(low, known[0]), Math.max(high, known[1])];
+    }
+    return {
+      positions: Math.max(1, ...full.map((run) => run.length)),
+      passes: Math.max(1, ...full.map(passRoom)),
+      scores,
+    };
+  }
+
+  BlockViz.View = View;
+  BlockViz.viewTools = { fill, escape, make, passRoom, tickStep };
+  BlockViz.views = Object.assign(BlockViz.views || {}, { scales });
+})();

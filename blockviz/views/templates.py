@@ -1,0 +1,51 @@
+"""What the browser gets: every view's layout, colours and words, into which JavaScript only puts data."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from blockviz.views import attention, confidence, fill, renoising
+from blockviz.views.layout import HEIGHT, LEGEND, MAX_COLUMNS, MAX_ROWS, PHASE_WORDS, PLACE, WHEN, WHEN_IDLE
+from blockviz.views.palette import PALETTES, THEMES
+
+VIEWS: dict[str, ModuleType] = {
+    "fill": fill,
+    "confidence": confidence,
+    "renoising": renoising,
+    "attention": attention,
+}
+"""Every view by name; each module has `TITLE`, `HELP`, `WORDS`, `template(theme)` and `figure(trace, k, theme)`."""
+
+SCRIPTS = ("views.js", "views_maps.js", "views_renoising.js", "views_attention.js")
+"""The browser side in `assets/`, in loading order, after Plotly's own script."""
+STYLES = ("views.css",)
+
+
+def templates() -> dict[str, dict[str, Any]]:
+    """All views as JSON values: name -> {title, help, light, dark, legend, words, ...}; the themes are figures."""
+    shared = {
+        "phases": PHASE_WORDS,
+        "place": PLACE,
+        "when": WHEN,
+        "when_idle": WHEN_IDLE,
+    }
+    own: dict[str, dict[str, Any]] = {
+        "fill": {"rank": fill.RANK, "rows": MAX_ROWS, "columns": MAX_COLUMNS},
+        "confidence": {"rows": MAX_ROWS, "columns": MAX_COLUMNS},
+        "renoising": renoising.constants(),
+        "attention": attention.constants(),
+    }
+    return {
+        name: {
+            "title": view.TITLE,
+            "help": view.HELP,
+            **{theme: view.template(theme) for theme in THEMES},
+            "legend": {theme: view.legend(theme) for theme in THEMES} if hasattr(view, "legend") else None,
+            "boundary": {theme: PALETTES[theme].boundary for theme in THEMES},
+            "height": HEIGHT + LEGEND,
+            "words": view.WORDS | shared,
+            **own[name],
+        }
+        for name, view in VIEWS.items()
+    }

@@ -1,0 +1,401 @@
+"""The browser side of the views, in a real Chromium: masks and words as in Python, cheap steps, no foreign markup."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from blockviz.sampling.trace import Trace
+from blockviz.views import attention, confidence, fill, renoising
+from blockviz.views.decisions import decision
+from blockviz.views.masks import Geometry, axes, geometry, needs_whole, picture, source_pass
+from blockviz.views.templates import SCRIPTS, STYLES, VIEWS, templates
+from tests.views.runs import guided, large, left_to_right, with_settings
+
+pytestmark = pytest.mark.browser
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+]
+
+PAGE = """
+window.mountAll = (templates, suffix) => {
+  const views = {};
+  for (const name of Object.keys(templates)) {
+    const box = document.createElement("section");
+    box.className = "bv-view";
+    box.dataset.testid = "view-" + name + (suffix || "");
+    box.style.width = "260px";
+    document.body.append(box);
+    views[name] = BlockViz.views[name].mount(box, templates[name]);
+  }
+  return views;
+};
+window.open_ = (text) => { const run = new BlockViz.Run(); run.feed(text); return run; };
+window.show = (views, run, k, scales) => {
+  for (const name of Object.keys(views)) { views[name].load(run, scales); views[name].draw(run, k); }
+};
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    one = browser.new_page(viewport={"width": 700, "height": 1500})
+    one.set_default_timeout(120_000)
+    problems: list[str] = []
+    one.on("pageerror", lambda problem: problems.append(str(problem)))
+    one.on("console", lambda line: problems.append(line.text))
+    for name in ("theme.css", *STYLES):
+        one.add_style_tag(path=ASSETS / name)
+    one.add_script_tag(path=PLOTLY)
+    for name in ("dom.js", "trace.js", *SCRIPTS):
+        one.add_script_tag(path=ASSETS / name)
+    one.add_script_tag(content=PAGE)
+    one.evaluate(
+        "(templates) => { window.templates = templates; window.views = mountAll(templates); }", templates()
+    )
+    yield one
+    one.close()
+    assert problems == [], "the console stays empty"
+
+
+def load(page: Page, trace: Trace, k: int) -> None:
+    page.evaluate(
+        "([text, k]) => { window.run = open_(text); show(views, run, k); }", ["".join(trace.to_lines()), k]
+    )
+
+
+def draw(page: Page, k: int) -> None:
+    page.evaluate("(k) => { for (const name in views) views[name].draw(run, k); }", k)
+
+
+def phase(trace: Trace, name: str, number: int = 0) -> int:
+    return [k for k, entry in enumerate(trace.passes) if entry.phase == name][number]
+
+
+GEOMETRIES = [
+    Geometry(0, 16, 16, 32, 16),
+    Geometry(32, 0, 32, 48, 16),
+    Geometry(32, 16, 48, 64, 16),
+    Geometry(16, 0, 16, 32, 16, verify=True),
+    Geometry(0, 16, 16, 32, 16, verify=True, recomputed=True),
+    Geometry(0, 0, 0, 64, 64),
+    Geometry(9, 1, 10, 11, 1),
+    Geometry(16, 16, 32, 48, 16, x0_causal=False),
+    Geometry(48, 8, 56, 64, 16),
+    Geometry(512, 16, 528, 544, 16),
+]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_masks_are_those_of_python(page: Page, whole: bool) -> None:
+    for shape in GEOMETRIES:
+        length = 1024 if shape.stop > 64 else 64
+        frame = axes(length, shape.block_size, whole or shape.verify)
+        given = asdict(shape) | {
+            "window": shape.window,
+            "blockSize": shape.block_size,
+            "x0Causal": shape.x0_causal,
+        }
+        cells = page.evaluate(
+            """([shape, length, whole]) => {
+                 const { axes, picture } = BlockViz.views.attention;
+                 return picture(shape, axes(length, shape.blockSize, whole, templates.attention));
+               }""",
+            [given, length, whole or shape.verify],
+        )
+        assert np.array_equal(np.array(cells), picture(shape, frame)), shape
+
+
+RUNS = {
+    "guided": guided(length=56, block_size=16),
+    "uniform": guided(process="uniform", length=40, block_size=16),
+    "left to right": left_to_right(),
+    "whole canvas": guided(length=32, block_size=32, prompt_length=5),
+    "no cache": with_settings(guided(length=32, block_size=8, prompt_length=9), use_cache=False),
+    "wide": large(5, 80),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_what_is_drawn_is_what_python_draws(page: Page, name: str) -> None:
+    trace = RUNS[name]
+    load(page, trace, 0)
+    states = page.evaluate("views.fill.plot.data[0].z.map((row) => Array.from(row))")
+    assert np.array_equal(np.array(states), trace.states)
+    shown = page.evaluate(
+        "views.confidence.plot.data[0].z.map((row) => Array.from(row, (v) => (v === v ? v : -1)))"
+    )
+    expected = np.nan_to_num(confidence.carried(trace)[0], nan=-1.0)
+    assert np.allclose(np.array(shown), expected, atol=1e-4)
+    frame = axes(trace.header.length, trace.header.block_size, needs_whole(trace))
+    for k in sorted({1, 2, 3, 4, 5, len(trace.passes) - 1} & set(range(len(trace.passes)))):
+        draw(page, k)
+        source = source_pass(trace, k)
+        if source is not None:
+            mask = page.evaluate("views.attention.plot.data[0].z")
+            assert np.array_equal(np.array(mask), picture(geometry(trace, source), frame)), k
+        _same_bars(page, trace, k)
+
+
+def _same_bars(page: Page, trace: Trace, k: int) -> None:
+    quiet = page.evaluate("views.renoising.quietNode.textContent")
+    wanted = decision(trace, k)
+    if wanted is None:
+        assert quiet == renoising.quiet_words(trace, k)
+        return
+    assert quiet == ""
+    figure = renoising.figure(trace, k)
+    for index in (0, 1):
+        drawn = page.evaluate(f"Array.from(views.renoising.plot.data[{index}].y)")[: len(wanted.scores)]
+        expected = figure["data"][index]["y"]
+        assert [value is None for value in drawn] == [value is None for value in expected]
+        assert [v for v in drawn if v is not None] == pytest.approx(
+            [v for v in expected if v is not None], abs=1e-3
+        )
+    said = page.locator('[data-testid="view-renoising"] .bv-view-help').inner_text()
+    assert renoising.escape(said) in figure["layout"]["title"]["text"]
+
+
+def test_hover_says_the_same_words_as_python(page: Page) -> None:
+    trace = RUNS["guided"]
+    k = phase(trace, "renoise", 1)
+    load(page, trace, k)
+    values, seen = confidence.carried(trace)
+    for position in (0, trace.passes[k].start + 1, trace.passes[k].stop - 1, 55):
+        words = page.evaluate("([x, y]) => views.fill.describe(x, y)", [position + 1.2, k + 0.3])
+        assert words == fill.cell_words(trace, k, position)
+        words = page.evaluate("([x, y]) => views.confidence.describe(x, y)", [position + 1.2, k + 0.3])
+        assert words == confidence.cell_words(trace, k, position, values[k, position], seen[k, position])
+    shown = decision(trace, k)
+    assert shown is not None
+    for i in np.flatnonzero(~np.isnan(shown.scores)):
+        assert page.evaluate("(x) => views.renoising.describe(x)", int(i) + 1) == renoising.bar_words(
+            trace, shown, int(i)
+        )
+    source = source_pass(trace, k)
+    assert source is not None
+    frame, shape = axes(56, 16, True), geometry(trace, source)
+    cells, places = picture(shape, frame), frame.places()
+    for row, column in [
+        (0, 0),
+        (20, 3),
+        (shape.start, 3),
+        (shape.start + 2, shape.start),
+        (60, 20),
+        (70, 70),
+        (3, 50),
+    ]:
+        kind = attention.KINDS[cells[row, column]]
+        expected = attention.cell_words(shape, frame, int(places[row]), int(places[column]), kind)
+        assert (
+            page.evaluate("([x, y]) => views.attention.describe(x, y)", [column + 0.5, row + 0.5]) == expected
+        )
+
+
+def test_hovering_shows_a_plotly_label_and_no_markup(page: Page) -> None:
+    trace = RUNS["guided"]
+    load(page, trace, phase(trace, "renoise"))
+    hostile = next(token for token, piece in trace.pieces.items() if piece.startswith("<img"))
+    k, position = np.argwhere(trace.tokens == hostile)[-1].tolist()
+    point = page.evaluate(
+        """([position, k]) => {
+             const box = views.fill.plot.getBoundingClientRect(), { xaxis, yaxis } = views.fill.plot._fullLayout;
+             return [box.left + xaxis._offset + xaxis.l2p(position + 1), box.top + yaxis._offset + yaxis.l2p(k)];
+           }""",
+        [position, k],
+    )
+    page.mouse.move(point[0] - 5, point[1])
+    page.mouse.move(*point)
+    label = page.locator('[data-testid="view-fill"] .hovertext')
+    label.wait_for()
+    assert "<img src=x onerror" in (label.text_content() or "")
+    assert page.evaluate("window.hit === undefined && document.querySelectorAll('img').length === 0")
+
+
+def test_a_step_moves_the_cursor_and_redraws_no_map(page: Page) -> None:
+    trace = RUNS["guided"]
+    load(page, trace, 1)
+    page.evaluate(
+        """() => { window.redrawn = 0;
+             for (const name of ["fill", "confidence"])
+               views[name].plot.on("plotly_afterplot", () => { window.redrawn += 1; }); }"""
+    )
+    tops = []
+    for k in range(1, len(trace.passes)):
+        draw(page, k)
+        tops.append(page.evaluate("views.fill.cursor.getBoundingClientRect().top"))
+    assert page.evaluate("window.redrawn") == 0
+    assert tops == sorted(tops)
+    assert len(set(tops)) == len(tops)
+    page.evaluate("BlockViz.Plotly.relayout(views.fill.plot, {'yaxis.range': [5.5, 0.5]})")
+    draw(page, 3)
+    middle = page.evaluate(
+        """() => { const box = views.fill.cursor.getBoundingClientRect(), plot = views.fill.plot;
+                   const { yaxis } = plot._fullLayout;
+                   const middle = (box.top + box.bottom) / 2 - plot.getBoundingClientRect().top;
+                   return middle - yaxis._offset - yaxis._length / 2; }"""
+    )
+    assert abs(middle) < 2, "the cursor follows a zoom"
+    draw(page, len(trace.passes) - 1)
+    assert page.evaluate("getComputedStyle(views.fill.cursor).visibility") == "hidden"
+
+
+def test_heights_never_change(page: Page) -> None:
+    trace = RUNS["guided"]
+    load(page, trace, 0)
+    heights = set()
+    for k in range(len(trace.passes)):
+        draw(page, k)
+        heights.add(
+            page.evaluate(
+                "Array.from(document.querySelectorAll('.bv-view'), (box) => box.offsetHeight).join()"
+            )
+        )
+    assert len(heights) == 1
+
+
+def test_tokens_stand_under_their_bars(page: Page) -> None:
+    trace = RUNS["guided"]
+    k = phase(trace, "renoise", 1)
+    load(page, trace, k)
+    shown = decision(trace, k)
+    assert shown is not None
+    cells = page.locator('[data-testid="view-renoising"] .bv-view-row').nth(0).locator(".bv-view-token")
+    assert cells.all_text_contents() == [trace.pieces[int(token)] for token in shown.tokens]
+    gaps = page.evaluate(
+        """() => { const { xaxis } = views.renoising.plot._fullLayout, box = views.renoising.plot.getBoundingClientRect();
+                   return views.renoising.cells[0].map((cell, i) => { const place = cell.getBoundingClientRect();
+                     return Math.abs((place.left + place.right) / 2 - box.left - xaxis._offset - xaxis.l2p(i + 1)); }); }"""
+    )
+    assert max(gaps) < 1.5
+    alternatives = (
+        page.locator('[data-testid="view-renoising"] .bv-view-row').nth(1).locator(".bv-view-token")
+    )
+    texts = alternatives.all_text_contents()
+    assert [bool(text) for text in texts] == [bool(pick) for pick in shown.chosen]
+
+
+def test_a_growing_run_is_redrawn_and_keeps_its_scale(page: Page) -> None:
+    trace = RUNS["guided"]
+    lines = list(trace.to_lines())
+    page.evaluate("(text) => { window.run = open_(text); show(views, run, 2); }", "".join(lines[:6]))
+    first = page.evaluate("views.fill.plot.layout.yaxis.range")
+    page.wait_for_timeout(300)
+    page.evaluate(
+        "(text) => { run.feed(text); for (const name in views) views[name].load(run); }", "".join(lines[:12])
+    )
+    page.wait_for_function("views.fill.plot.data[0].z.length === 11")
+    assert page.evaluate("views.fill.plot.layout.yaxis.range") == first
+    page.evaluate(
+        "(text) => { run.feed(text); for (const name in views) views[name].load(run); }", "".join(lines)
+    )
+    assert page.evaluate("views.fill.plot.layout.yaxis.range") == [len(trace.passes) - 0.5, -0.5]
+    assert page.evaluate("views.confidence.plot.data[0].z.length") == len(trace.passes)
+
+
+def test_compared_runs_share_their_axes(page: Page) -> None:
+    texts = ["".join(RUNS[name].to_lines()) for name in ("guided", "uniform")]
+    ranges = page.evaluate(
+        """(texts) => {
+             const runs = texts.map(open_), scales = BlockViz.views.scales(runs), other = mountAll(templates, "-b");
+             show(views, runs[0], 3, scales);
+             show(other, runs[1], 3, scales);
+             return [views, other].map((all) => [all.fill.plot.layout.xaxis.range, all.fill.plot.layout.yaxis.range,
+                                                 all.confidence.plot.layout.yaxis.range,
+                                                 all.renoising.plot.layout.yaxis.range]);
+           }""",
+        texts,
+    )
+    assert ranges[0] == ranges[1]
+    assert ranges[0][0] == [0.5, 56.5]
+
+
+def test_dark_keeps_the_run_and_the_plots(page: Page) -> None:
+    trace = RUNS["guided"]
+    k = phase(trace, "renoise")
+    load(page, trace, k)
+    before = page.evaluate("views.fill.plot.layout.paper_bgcolor")
+    page.evaluate(
+        """() => { window.kept = views.fill.plot; document.body.classList.add('dark');
+                   for (const n in views) views[n].theme(true); }"""
+    )
+    colors = [page.evaluate(f"views.{name}.plot.layout.paper_bgcolor") for name in VIEWS]
+    assert colors == ["#1c1f25"] * 4
+    assert before == "#ffffff"
+    assert page.evaluate("views.fill.plot === kept && kept.isConnected")
+    assert (
+        page.evaluate("views.renoising.plot.data[1].y.filter((v) => v !== null).length") == trace.passes[k].k
+    )
+
+
+def test_a_click_on_a_map_asks_for_its_pass(page: Page) -> None:
+    trace = RUNS["guided"]
+    load(page, trace, 1)
+    page.evaluate(
+        "() => { window.asked = []; document.body.addEventListener('bv:pass', (event) => asked.push(event.detail)); }"
+    )
+    page.evaluate("views.fill.plot.emit('plotly_click', { points: [{ x: 21, y: 7 }] })")
+    assert page.evaluate("asked") == [{"pass": 7, "position": 20}]
+
+
+def test_views_follow_the_width_of_their_card(page: Page) -> None:
+    load(page, RUNS["guided"], 3)
+    page.evaluate(
+        "() => { for (const box of document.querySelectorAll('.bv-view')) box.style.width = '400px'; }"
+    )
+    page.wait_for_function(
+        "Object.values(views).every((view) => Math.abs(view.plot._fullLayout.width - view.plot.clientWidth) < 1)"
+    )
+    assert page.evaluate("views.fill.plot._fullLayout.width") > 350
+
+
+def test_an_image_holds_title_cursor_and_tokens(page: Page) -> None:
+    trace = RUNS["guided"]
+    load(page, trace, phase(trace, "renoise"))
+    made: list[dict[str, Any]] = page.evaluate(
+        """() => { const made = []; const keep = BlockViz.Plotly;
+             BlockViz.Plotly = { downloadImage: (figure, options) => { made.push({ layout: figure.layout, options }); } };
+             for (const name in views) views[name].download();
+             BlockViz.Plotly = keep; return made; }"""
+    )
+    assert all(
+        view.TITLE in image["layout"]["title"]["text"]
+        for view, image in zip(VIEWS.values(), made, strict=True)
+    )
+    assert made[0]["layout"]["shapes"][-1]["type"] == "rect"
+    assert "cut: k" in made[2]["layout"]["annotations"][0]["text"]
+    assert made[0]["options"]["filename"].startswith("blockviz-fill-map-pass-")
+
+
+def test_a_long_run_is_thinned_but_exact_on_hover(page: Page) -> None:
+    trace = large(800, 1100)
+    load(page, trace, 401)
+    assert page.evaluate("views.fill.plot.data[0].z.length") <= 384
+    words = page.evaluate("views.fill.describe(402, 401)")
+    assert words == fill.cell_words(trace, 401, 401)
+    assert "re-noised" in words
