@@ -13,7 +13,6 @@ PYTHON ?=
 ARGS ?=
 TORCH ?=
 CHROMIUM ?=
-OUT ?= runs
 export GRADIO_ANALYTICS_ENABLED := False
 
 .PHONY: help
@@ -83,8 +82,12 @@ bench: browser ## measure the ratios of the README's table, write bench/results.
 
 .PHONY: train-math-masked
 train-math-masked: .venv/run.stamp ## train the bundled masked model (hours)
-	$(PY) -m blockviz train math-masked --out $(OUT)/math-masked $(ARGS)
+	$(PY) -m blockviz train math-masked --out runs/checkpoints $(ARGS)
 
 .PHONY: train-math-uniform
 train-math-uniform: .venv/run.stamp ## train the bundled uniform model (hours)
-	$(PY) -m blockviz train math-uniform --out $(OUT)/math-uniform $(ARGS)
+	$(PY) -m blockviz train math-uniform --out runs/checkpoints $(ARGS)
+
+.PHONY: readme
+readme: .venv/run.stamp ## rewrite the README's tables of settings, models and benchmark
+	@$(PY) -m bench readme

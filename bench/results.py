@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -43,7 +43,11 @@ def machine() -> str:
     processor = platform.processor() or platform.machine()
     memory = ""
     if Path("/proc/cpuinfo").exists():
-        names = [line.split(":", 1)[1] for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
+        names = [
+            line.split(":", 1)[1]
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ]
         processor = names[0].strip() if names else processor
         gibibytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
         memory = f", {gibibytes:.0f} GiB"

@@ -1,4 +1,4 @@
-"""Times two ways of doing the same work beside each other, so that a ratio does not depend on what else the machine does."""
+"""Times two ways of doing the same work beside each other, so that a busy machine meets both alike."""
 
 from __future__ import annotations
 

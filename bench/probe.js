@@ -1,0 +1,103 @@
+/* Measures inside the page: every time is taken from an input event to the frame that shows its effect. */
+window.probe = (() => {
+  "use strict";
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+  /* A message posted in an animation frame arrives after that frame has been painted. */
+  function painted() {
+    const channel = new MessageChannel();
+    return new Promise((done) => {
+      channel.port1.onmessage = done;
+      channel.port2.postMessage(0);
+    });
+  }
+
+  async function until(condition, ms) {
+    const end = performance.now() + ms;
+    while (!condition()) {
+      if (performance.now() > end) throw new Error("waited " + ms + " ms for " + condition);
+      await frame();
+    }
+    await painted();
+  }
+
+  function player(id) {
+    return document.querySelector("#" + id + " .bv-root").__bvPlayer;
+  }
+
+  const views = (one) => one._views.filter((view) => view.it);
+  const settled = (one, k) => {
+    const wanted = Math.min(k, one.run.last);
+    return one.shown === wanted && views(one).every((view) => view.drawn === wanted);
+  };
+  const scrubber = () => document.querySelector('[data-testid="scrubber"]');
+
+  return {
+    /* Show the runs `texts` in the players `ids`; returns the number of views of each. */
+    async load(ids, texts) {
+      const players = ids.map(player);
+      players.forEach((one, i) => one.feed(texts[i]));
+      players[0].bus.seek(0);
+      await until(() => players.every((one) => settled(one, 0)), 20000);
+      return players.map((one) => views(one).length);
+    },
+
+    length: (id) => player(id).run.length,
+
+    /* Move the scrubber to each of `passes`; milliseconds until canvas and all views are painted, and of canvas script. */
+    async scrub(ids, passes) {
+      const players = ids.map(player);
+      const times = [];
+      const script = [];
+      for (const k of passes) {
+        await pause(30 + (k % 7));
+        const begun = performance.now();
+        scrubber().value = k;
+        scrubber().dispatchEvent(new Event("input", { bubbles: true }));
+        await until(() => players.every((one) => settled(one, k)), 20000);
+        times.push(performance.now() - begun);
+        script.push(Math.max(...players.map((one) => one.timing.canvas)));
+      }
+      return { times, script };
+    },
+
+    /* Frames per second while the run plays at eight times its speed. */
+    async playback(id, ms) {
+      const bus = player(id).bus;
+      bus.first();
+      bus.setSpeed(8);
+      bus.play();
+      await frame();
+      const begun = performance.now();
+      let frames = 0;
+      while (performance.now() - begun < ms && bus.playing) {
+        await frame();
+        frames += 1;
+      }
+      const seconds = (performance.now() - begun) / 1000;
+      bus.pause();
+      bus.setSpeed(1);
+      return frames / seconds;
+    },
+
+    /* Click Generate; milliseconds until the first pass after the start is painted. */
+    async firstPass() {
+      const before = window.BlockViz.state().run;
+      const begun = performance.now();
+      document.querySelector('[data-testid="generate"]').click();
+      const live = () => {
+        const state = window.BlockViz.state();
+        return state.run !== before && state.players[0].shown >= 1;
+      };
+      await until(live, 60000);
+      return performance.now() - begun;
+    },
+
+    /* Resolves when the run has ended and Generate can be clicked again. */
+    async ended() {
+      const button = document.querySelector('[data-testid="generate"]');
+      await until(() => window.BlockViz.state().ended && !button.disabled, 120000);
+    },
+  };
+})();

@@ -1,0 +1,99 @@
+"""The generated parts of the README: settings, models and benchmark, each between its two markers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.results import RESULTS, ROOT
+from blockviz.export.tables import settings_markdown
+from blockviz.models.checkpoint import CHECKPOINTS, list_models
+
+README = ROOT / "README.md"
+ACCURACY = "accuracy.json"
+# What the README says of each model's accuracy: heading, preset, steps per block, temperature.
+COLUMNS: tuple[tuple[str, str, int | None, float], ...] = (
+    ("AR, greedy", "ar", None, 0.0),
+    ("ancestral, 16 steps", "ancestral", 16, 1.0),
+    ("ARPC, 8 steps", "arpc", 8, 1.0),
+    ("ARPC, 16 steps", "arpc", 16, 1.0),
+)
+
+
+def fill(text: str, name: str, content: str) -> str:
+    """`text` with `content` between its markers `name`:begin and `name`:end; raises ValueError without them."""
+    pattern = re.compile(rf"(<!-- {name}:begin[^>]*-->\n).*?(<!-- {name}:end -->)", re.DOTALL)
+    if not pattern.search(text):
+        raise ValueError(f"README.md has no place for {name!r}")
+    return pattern.sub(lambda found: found[1] + content + found[2], text)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table; a bar inside a cell is escaped."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def bench_markdown(path: Path = RESULTS) -> str:
+    """The last results as a table under the name of the machine they were measured on."""
+    if not path.exists():
+        return "Not measured yet.\n"
+    entries: list[Mapping[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    machines = "; ".join(dict.fromkeys(entry["machine"] for entry in entries))
+    rows = [
+        (
+            entry["name"],
+            f"{entry['value']:.3g} {entry['unit']}",
+            entry["target"],
+            "yes" if entry["met"] else "**no**",
+            entry["how"],
+        )
+        for entry in entries
+    ]
+    return f"Machine: {machines}.\n\n" + table(("what", "value", "target", "met", "how measured"), rows)
+
+
+def models_markdown(folder: Path = CHECKPOINTS) -> str:
+    """One row per checkpoint; accuracy in percent with its 95% interval, from the figures beside the weights."""
+    cards = [card for card in list_models(folder) if card.error is None]
+    if not cards:
+        return "None yet.\n"
+    rows = []
+    for card in cards:
+        measured = _measured(folder / card.name / ACCURACY)
+        rows.append(
+            (
+                f"[`{card.name}`](checkpoints/{card.name}/README.md)",
+                card.process or "",
+                f"{(card.parameters or 0) / 1e6:.1f} M",
+                f"{card.length}",
+                *(measured.get(column[1:], "–") for column in COLUMNS),
+            )
+        )
+    header = ("model", "process", "parameters", "positions", *(column[0] for column in COLUMNS))
+    note = "Right final answers on held-out problems in percent, with 95% intervals; block size 16, temperature 1.\n\n"
+    return note + table(header, rows)
+
+
+def _measured(path: Path) -> dict[tuple[str, int | None, float], str]:
+    if not path.exists():
+        return {}
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    return {
+        (row["preset"], row["steps"], row["temperature"]): (
+            f"{100 * row['accuracy']:.1f} [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
+        )
+        for row in rows
+    }
+
+
+def update(path: Path = README) -> None:
+    """Write all generated parts into the README."""
+    text = path.read_text(encoding="utf-8")
+    parts = {"settings": settings_markdown(), "models": models_markdown(), "bench": bench_markdown()}
+    for name, content in parts.items():
+        text = fill(text, name, content)
+    path.write_text(text, encoding="utf-8")
