@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import app
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_help_names_every_flag_and_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, app\n"
+        "try:\n    app.main(['--help'])\n"
+        "except SystemExit as stop:\n    print(stop.code, sorted({'gradio', 'torch', 'numpy'} & sys.modules.keys()))"
+    )
+    result = run(code)
+    assert result.stdout.strip().endswith("0 []"), result.stderr
+    assert all(flag in result.stdout for flag in ("--host", "--port", "--device", "--models"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--port", "x"],
+        ["--port", "0"],
+        ["--port", "70000"],
+        ["--device", "tpu"],
+        ["--models", "/nowhere"],
+        ["--what"],
+    ],
+)
+def test_a_bad_flag_ends_with_2_and_its_reason(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        app.read_flags(arguments)
+    assert stop.value.code == 2
+    assert arguments[0] in capsys.readouterr().err
+
+
+def test_flags_have_defaults_and_a_space_can_set_host_and_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GRADIO_SERVER_NAME", raising=False)
+    monkeypatch.delenv("GRADIO_SERVER_PORT", raising=False)
+    flags = app.read_flags([])
+    assert (flags.host, flags.port, flags.device) == ("127.0.0.1", 7860, "auto")
+    monkeypatch.setenv("GRADIO_SERVER_NAME", "0.0.0.0")
+    monkeypatch.setenv("GRADIO_SERVER_PORT", "7861")
+    flags = app.read_flags([])
+    assert (flags.host, flags.port) == ("0.0.0.0", 7861)
+
+
+def test_the_page_is_built_without_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom blockviz.evaluation.tasks import EXAMPLE_PROMPTS\nfrom blockviz.ui.page import build\n"
+        f"build({str(tmp_path)!r}, 'cpu', EXAMPLE_PROMPTS)\nprint('torch' in sys.modules)"
+    )
+    result = run(code)
+    assert result.stdout.strip().endswith("False"), result.stderr
+
+
+def test_every_event_of_the_page_is_private(tmp_path: Path) -> None:
+    from blockviz.evaluation.tasks import EXAMPLE_PROMPTS
+    from blockviz.ui.page import build
+
+    page = build(tmp_path, "cpu", EXAMPLE_PROMPTS)
+    named = page.demo.get_api_info()
+    assert named["named_endpoints"] == {}
+    assert named["unnamed_endpoints"] == {}

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from blockviz.evaluation.tasks import EXAMPLE_PROMPTS
+from blockviz.sampling.settings import FIELDS, PRESETS, SamplerSettings, SettingsError, preset_of
+from blockviz.ui.controls import (
+    MAX_PROMPT,
+    Choices,
+    FormError,
+    compare_spec,
+    explore_spec,
+    read_compare,
+    read_explore,
+)
+from blockviz.ui.shelf import Offer
+
+MASKED = Offer("math-masked", "masked", 96, "math", 2_000_000)
+UNIFORM = Offer("math-uniform", "uniform", 96, "math", 2_000_000)
+CHOICES = Choices([MASKED, UNIFORM], EXAMPLE_PROMPTS, "checkpoints")
+
+
+def spec(choices: Choices = CHOICES) -> dict[str, Any]:
+    return json.loads(explore_spec(choices, example=True))
+
+
+def form(**changes: object) -> dict[str, object]:
+    settings = {"predictor": "ancestral", "corrector": "ar_nll", "block_size": 16.0, "steps": 8}
+    return {"model": "math-masked", "prompt": "hello", "seed": 7, "settings": settings, **changes}
+
+
+def test_every_field_but_predictor_and_seed_is_in_the_form_with_its_own_words() -> None:
+    fields = {field["name"]: field for field in spec()["fields"]}
+    assert set(fields) == set(FIELDS) - {"predictor", "seed"}
+    for name, field in fields.items():
+        assert (field["label"], field["help"]) == (FIELDS[name].label, FIELDS[name].help)
+        assert [choice["value"] for choice in field["choices"]] == [c.value for c in FIELDS[name].choices]
+
+
+def test_every_preset_has_a_short_name_of_its_own() -> None:
+    presets = spec()["presets"]
+    assert [preset["name"] for preset in presets] == list(PRESETS)
+    assert [preset["short"] for preset in presets] == ["AR", "Ancestral", "ARPC", "EIPC", "Random"]
+    assert all(preset["help"] == PRESETS[preset["name"]].help for preset in presets)
+
+
+def test_only_fields_that_apply_are_shown() -> None:
+    applies = spec()["applies"]
+    assert "autoregressive/ar_nll" not in applies
+    assert not {"steps", "block_size", "corrector", "every"} & set(applies["autoregressive/none"])
+    assert "every" not in applies["ancestral/none"]
+    assert {"every", "warmup", "steps", "block_size"} <= set(applies["ancestral/ar_nll"])
+    assert all({"temperature", "seed", "length"} <= set(names) for names in applies.values())
+
+
+def test_the_form_starts_with_arpc_on_the_first_model_and_the_first_prompt() -> None:
+    first = spec()
+    assert first["initial"]["model"] == "math-masked"
+    assert preset_of(SamplerSettings(**first["initial"]["settings"])) == "arpc"
+    assert first["prompt"] == EXAMPLE_PROMPTS[0].prompt
+    assert first["examples"][0]["text"] == EXAMPLE_PROMPTS[0].prompt
+    assert first["seed"]["value"] == FIELDS["seed"].default
+
+
+def test_compare_starts_with_arpc_on_masked_beside_arpc_on_uniform() -> None:
+    sides = json.loads(compare_spec(Choices([UNIFORM, MASKED], EXAMPLE_PROMPTS, "x"), example=False))["sides"]
+    assert (sides["a"]["model"], sides["b"]["model"]) == ("math-masked", "math-uniform")
+    assert sides["a"]["settings"] == sides["b"]["settings"]
+
+
+def test_without_checkpoints_the_form_says_so_and_names_only_the_folder() -> None:
+    empty = spec(Choices([], EXAMPLE_PROMPTS, "checkpoints"))
+    assert empty["models"] == []
+    assert "no checkpoint in 'checkpoints'" in empty["words"]["no_models_help"]
+    assert json.loads(compare_spec(Choices([], (), "x"), example=False))["sides"]["a"]["model"] == ""
+
+
+def test_a_form_becomes_a_request() -> None:
+    request = read_explore(form())
+    assert (request.model, request.prompt) == ("math-masked", "hello")
+    assert request.settings == SamplerSettings(corrector="ar_nll", block_size=16, steps=8, seed=7)
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [
+        ({"steps": 0}, "steps"),
+        ({"steps": 257}, "steps"),
+        ({"steps": 2.5}, "steps"),
+        ({"steps": None}, "steps"),
+        ({"steps": "not a number"}, "steps"),
+        ({"steps": True}, "steps"),
+        ({"temperature": -1}, "temperature"),
+        ({"temperature": "1"}, "temperature"),
+        ({"corrector": "magic"}, "corrector"),
+        ({"corrector": ["ar_nll"]}, "corrector"),
+        ({"use_cache": 1}, "use_cache"),
+        ({"__class__": "x"}, "__class__"),
+    ],
+)
+def test_a_bad_setting_is_refused_at_its_field(settings: dict[str, object], field: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read_explore(form(settings=settings))
+    assert caught.value.field == field
+    assert field in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"model": ""}, "model"),
+        ({"model": None}, "model"),
+        ({"model": ["math-masked"]}, "model"),
+        ({"prompt": None}, "prompt"),
+        ({"prompt": "x" * (MAX_PROMPT + 1)}, "prompt"),
+        ({"settings": []}, ""),
+    ],
+)
+def test_a_bad_form_is_refused_at_its_field(changes: dict[str, object], field: str) -> None:
+    with pytest.raises(FormError) as caught:
+        read_explore(form(**changes))
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize("data", [None, "", [], 3, {"prompt": {"a": 1}}])
+def test_foreign_data_is_refused_in_words(data: object) -> None:
+    with pytest.raises((FormError, SettingsError)):
+        read_explore(data)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**31, 1.5, None, "7"])
+def test_a_bad_seed_is_refused(seed: object) -> None:
+    with pytest.raises(SettingsError) as caught:
+        read_explore(form(seed=seed))
+    assert caught.value.field == "seed"
+
+
+def both(**b: object) -> dict[str, object]:
+    good = {"model": "math-masked", "settings": {"steps": 4}}
+    return {"prompt": "hello", "seed": 1, "a": good, "b": {**good, **b}}
+
+
+def test_compare_shares_prompt_and_seed() -> None:
+    requests = read_compare(both(model="math-uniform", settings={"steps": 2}))
+    assert [requests[side].model for side in "ab"] == ["math-masked", "math-uniform"]
+    assert [requests[side].settings.steps for side in "ab"] == [4, 2]
+    assert {request.settings.seed for request in requests.values()} == {1}
+
+
+def test_compare_says_on_which_side_an_error_is() -> None:
+    with pytest.raises(FormError) as caught:
+        read_compare(both(settings={"steps": 0}))
+    assert caught.value.field == "b.steps"
+    with pytest.raises(FormError) as caught:
+        read_compare({**both(), "seed": -1})
+    assert caught.value.field == "seed"
+    with pytest.raises(FormError) as caught:
+        read_compare({**both(), "prompt": None})
+    assert caught.value.field == "prompt"

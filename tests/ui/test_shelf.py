@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from blockviz.ui.shelf import LARGEST_MANIFEST, Shelf
+
+
+def checkpoint(folder: Path, name: str, manifest: object = None) -> None:
+    (folder / name).mkdir()
+    (folder / name / "model.safetensors").write_bytes(b"")
+    if manifest is not None:
+        text = manifest if isinstance(manifest, str) else json.dumps(manifest)
+        (folder / name / "blockviz.json").write_text(text)
+
+
+def test_the_bundled_pair_comes_first_and_foreign_folders_do_not_come(tmp_path: Path) -> None:
+    for name in ("zeta", "math-uniform", "alpha", "math-masked"):
+        checkpoint(tmp_path, name)
+    (tmp_path / "no-weights").mkdir()
+    (tmp_path / "file.txt").write_text("x")
+    names = [offer.name for offer in Shelf(tmp_path).offers()]
+    assert names == ["math-masked", "math-uniform", "alpha", "zeta"]
+
+
+def test_an_offer_tells_what_the_folder_tells(tmp_path: Path) -> None:
+    checkpoint(
+        tmp_path, "m", {"process": "uniform", "length": 96, "task": "math", "training": {"parameters": 5}}
+    )
+    (offer,) = Shelf(tmp_path).offers()
+    assert (offer.process, offer.length, offer.task, offer.parameters) == ("uniform", 96, "math", 5)
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [None, "", "[1]", "{", '{"process": 3, "length": "x", "training": []}', "x" * (LARGEST_MANIFEST + 1)],
+)
+def test_a_broken_folder_is_offered_without_facts(tmp_path: Path, manifest: str | None) -> None:
+    checkpoint(tmp_path, "m", manifest)
+    (offer,) = Shelf(tmp_path).offers()
+    assert (offer.name, offer.process, offer.length, offer.parameters) == ("m", None, None, None)
+
+
+def test_a_missing_folder_offers_nothing(tmp_path: Path) -> None:
+    assert Shelf(tmp_path / "nowhere").offers() == []
+
+
+@pytest.mark.parametrize("name", ["../m", "/etc/passwd", "", ".", "m/../m", "M"])
+def test_only_offered_names_are_opened(tmp_path: Path, name: str) -> None:
+    checkpoint(tmp_path, "m")
+    with pytest.raises(KeyError):
+        Shelf(tmp_path).load(name)
