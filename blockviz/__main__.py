@@ -25,8 +25,8 @@ from blockviz.evaluation.accuracy import (
     held_out,
 )
 from blockviz.evaluation.sweep import Cell, sweep
+from blockviz.evaluation.tables import accuracy_markdown
 from blockviz.evaluation.tasks import checker_for, known_answer
-from blockviz.export.tables import accuracy_markdown
 from blockviz.models.checkpoint import CHECKPOINTS, CheckpointError, Model, list_models, load
 from blockviz.models.tokens import UnknownText
 from blockviz.sampling.run import stream

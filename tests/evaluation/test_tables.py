@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from blockviz.export.tables import accuracy_markdown, settings_markdown
+from blockviz.evaluation.tables import accuracy_markdown, settings_markdown
 from blockviz.sampling.settings import FIELDS
 
 
