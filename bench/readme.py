@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.results import RESULTS, ROOT
-from blockviz.export.tables import settings_markdown
+from blockviz.evaluation.tables import settings_markdown
 from blockviz.models.checkpoint import CHECKPOINTS, list_models
 
 README = ROOT / "README.md"
