@@ -88,6 +88,8 @@ def sample_batch(
     for _ in passes(job):
         if progress is not None:
             progress(job.position, job.length)
+    if progress is not None:
+        progress(job.length, job.length)
     lengths = job.lengths.cpu().numpy()
     canvas = job.canvas.cpu().numpy()
     texts = [
