@@ -24,10 +24,11 @@ from blockviz.evaluation.accuracy import (
     evaluate,
     held_out,
 )
+from blockviz.evaluation.model_card import write_card
 from blockviz.evaluation.sweep import Cell, sweep
 from blockviz.evaluation.tables import accuracy_markdown
 from blockviz.evaluation.tasks import checker_for, known_answer
-from blockviz.models.checkpoint import CHECKPOINTS, CheckpointError, Model, list_models, load
+from blockviz.models.checkpoint import CHECKPOINTS, CheckpointError, Model, find, list_models, load
 from blockviz.models.tokens import UnknownText
 from blockviz.sampling.run import stream
 from blockviz.sampling.settings import (
@@ -112,6 +113,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="measure the whole table of the model card instead (every preset, 1 to 16 steps, two temperatures; of the "
         "settings only block size and seed apply), into FILE, going on where it stops",
+    )
+    score.add_argument(
+        "--card",
+        action="store_true",
+        help="with --table: write the model card into the checkpoint's folder too",
     )
     score.add_argument("--json", action="store_true", help="print JSON instead of text")
     score.set_defaults(action=_evaluate)
@@ -230,6 +236,8 @@ def _watched(events: Iterator[Event]) -> Iterator[Event]:
 
 def _evaluate(options: argparse.Namespace) -> None:
     settings = _settings(options)
+    if options.card and options.table is None:
+        raise EvaluationError("A model card needs its table: name one with --table FILE.")
     _check_folder_of(options.table)
     model = _load(options)
     if options.table is not None:
@@ -243,6 +251,8 @@ def _evaluate(options: argparse.Namespace) -> None:
             batch_size=options.batch_size,
             progress=_bars(options.problems),
         )
+        if options.card:
+            write_card(model, find(options.model, options.folder), table)
         print(json.dumps(table) if options.json else accuracy_markdown(table))
         return
     tasks = held_out(options.problems, options.problem_seed)

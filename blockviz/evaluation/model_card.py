@@ -1,0 +1,142 @@
+"""The model card of a bundled checkpoint: what it is, how it was made, and every figure measured here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from blockviz.evaluation.accuracy import PROBLEM_SEED, EvaluationError, held_out
+from blockviz.evaluation.tables import accuracy_markdown
+from blockviz.models.checkpoint import Model
+from blockviz.sampling.run import sample
+from blockviz.training.batches import Example
+from blockviz.training.recipes import RECIPES, Recipe
+from blockviz.training.validation import Validation, validate
+
+BOUND_PROBLEMS = 256
+BOUND_DRAWS = 16
+SAMPLES = 5
+
+
+def bounds(model: Model) -> Validation:
+    """NLL bounds of `model` on the first held-out problems, averaged over `BOUND_DRAWS` noise draws each."""
+    examples = []
+    for problem in held_out(BOUND_PROBLEMS, PROBLEM_SEED):
+        prompt = model.tokens.encode(problem.prompt)
+        solution = model.tokens.encode(problem.solution)
+        assert model.info.end_id is not None
+        examples.append(Example((*prompt, *solution, model.info.end_id), len(prompt)))
+    assert model.info.end_id is not None
+    return validate(
+        model.net, model.process, recipe_of(model), examples, model.info.end_id, draws=BOUND_DRAWS
+    )
+
+
+def recipe_of(model: Model) -> Recipe:
+    """The recipe a bundled model was trained with; raises EvaluationError for a model of another origin."""
+    name = model.info.training.get("recipe")
+    if name not in RECIPES:
+        raise EvaluationError(f"{model.name} was not trained by a recipe of this project, so it has no card here.")
+    return RECIPES[name]
+
+
+def write_card(model: Model, folder: Path, table: Mapping[str, Any]) -> Path:
+    """Write `README.md` into a checkpoint folder from its accuracy table (`sweep`); returns the file."""
+    recipe, training = recipe_of(model), model.info.training
+    noise = "masked (absorbing)" if model.info.process == "masked" else "uniform"
+    lines = [
+        "---",
+        "license: apache-2.0",
+        "library_name: blockviz",
+        "tags: [diffusion-language-model, block-diffusion, arithmetic]",
+        "---",
+        f"# {model.name}",
+        "",
+        f"A blockwise discrete-diffusion language model with {noise} noise that solves arithmetic word problems step "
+        "by step. It is small on purpose: it runs on a laptop CPU, and its answers can be checked. One denoiser "
+        f"serves the block sizes {', '.join(map(str, recipe.block_sizes))} (BlockGen, arXiv 2606.02241); at block size "
+        "1 it is an autoregressive model and can score its own drafts (ARPC).",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| parameters | {training['parameters']:,} (stored as float16) |",
+        f"| shape | {recipe.n_blocks} layers, width {recipe.hidden_size}, {recipe.n_heads} heads, no adaLN, "
+        "untied head |",
+        f"| canvas | {recipe.canvas} positions |",
+        f"| vocabulary | {model.info.vocab_size} (words, digits, signs, end"
+        + (", MASK)" if model.info.process == "masked" else ")")
+        + " |",
+        f"| block sizes and weights | {_pairs(recipe)} |",
+        f"| noise schedule | {recipe.schedule} |",
+        f"| weights' SHA-256 (first 16 digits) | `{model.content_hash}` |",
+        "",
+        "## Data",
+        "",
+        "Word problems made by this project's own generator (`blockviz/training/word_problems.py`): one to five steps, "
+        "every number from 0 to 99, one equation per step. One problem structure in fifty is kept for testing by a "
+        "hash of its wording and numbers, so no test structure was seen in training. Rows of bare equations are mixed "
+        f"in ({recipe.practice_start:.0%} of the rows at first, {recipe.practice_end:.0%} from the middle on).",
+        "",
+        "## Training",
+        "",
+        f"`python -m blockviz train {recipe.name}`: {training['steps']:,} optimiser steps of {recipe.batch} sequences "
+        f"({training['sequences']:,} in all), {training['seconds'] / 60:.0f} minutes on one CPU core, bfloat16 "
+        "autocast, Muon on the trunk's matrices and AdamW on the rest, cosine rate, average of the weights "
+        f"(decay {recipe.ema_decay}).",
+        "",
+        "## Likelihood",
+        "",
+        *_bounds_lines(bounds(model)),
+        "",
+        "## Accuracy",
+        "",
+        accuracy_markdown(table).strip(),
+        "",
+        f"Made by `python -m blockviz evaluate {model.name} --table FILE --card`, problem stream {PROBLEM_SEED}.",
+        "",
+        "## Samples",
+        "",
+        f"The first {SAMPLES} held-out problems, unchosen: ARPC, block size 16, 16 steps, temperature 1, seeds 0 to "
+        f"{SAMPLES - 1}.",
+        "",
+        *_sample_lines(model),
+        "",
+        "## Limits",
+        "",
+        "It knows the words and sentence patterns of its generator and numbers below 100, and nothing else. A prompt "
+        "with other words is refused; one with other patterns is answered confidently and often wrongly. The figures "
+        "above are for problems of the training distribution and say nothing about other text.",
+        "",
+    ]
+    path = folder / "README.md"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def _pairs(recipe: Recipe) -> str:
+    pairs = zip(recipe.block_sizes, recipe.block_weights, strict=True)
+    return ", ".join(f"{size}: {weight:g}" for size, weight in pairs)
+
+
+def _bounds_lines(figures: Validation) -> list[str]:
+    sizes = list(figures.nll)
+    return [
+        f"Nats per generated token on {BOUND_PROBLEMS} held-out problems; exact at block size 1, elsewhere the ELBO "
+        f"averaged over {BOUND_DRAWS} noise draws. The log-sum-exp bound is taken per sequence; being an average of "
+        "noisy estimates it lies slightly too low.",
+        "",
+        "| " + " | ".join(f"B = {size}" for size in sizes) + " | mixture, log-sum-exp | mixture, Jensen |",
+        "|" + "---|" * (len(sizes) + 2),
+        "| "
+        + " | ".join(f"{figures.nll[size]:.3f}" for size in sizes)
+        + f" | {figures.log_sum_exp:.3f} | {figures.jensen:.3f} |",
+    ]
+
+
+def _sample_lines(model: Model) -> list[str]:
+    lines = []
+    for seed, problem in enumerate(held_out(SAMPLES, PROBLEM_SEED)):
+        trace = sample(model, problem.prompt, preset="arpc", steps=16, seed=seed)
+        lines += [f"{seed + 1}. {problem.prompt}", f"   `{trace.end.text}` (right answer: {problem.answer})"]
+    return lines

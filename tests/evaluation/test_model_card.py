@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from blockviz.evaluation import model_card
+from blockviz.evaluation.accuracy import EvaluationError
+from blockviz.evaluation.sweep import Cell, sweep
+from tests.evaluation.math_models import math_model
+
+TRAINING = {"recipe": "math-masked", "steps": 10, "sequences": 80, "seconds": 60, "parameters": 1234}
+
+
+def test_the_card_carries_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_card, "BOUND_PROBLEMS", 4)
+    monkeypatch.setattr(model_card, "BOUND_DRAWS", 2)
+    monkeypatch.setattr(model_card, "SAMPLES", 1)
+    model = math_model("masked")
+    model = replace(model, info=replace(model.info, training=TRAINING))
+    entries = [Cell("ar", None, 0.0), Cell("arpc", 2, 1.0)]
+    table = sweep(model, tmp_path / "table.json", problems=4, entries=entries)
+    text = model_card.write_card(model, tmp_path, table).read_text(encoding="utf-8")
+    figures = model_card.bounds(model)
+    assert f"| {figures.nll[1]:.3f} | {figures.nll[2]:.3f} |" in text
+    assert f"{figures.log_sum_exp:.3f} | {figures.jensen:.3f} |" in text
+    assert model.content_hash in text
+    assert "1,234" in text
+    assert "Left to right, temperature 0: 0.0 [0.0," in text
+    assert "(right answer: " in text
+
+
+def test_a_model_of_another_origin_has_no_card(tmp_path: Path) -> None:
+    with pytest.raises(EvaluationError, match="not trained by a recipe"):
+        model_card.write_card(math_model("masked"), tmp_path, {"rows": []})
