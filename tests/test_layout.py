@@ -142,8 +142,16 @@ def test_no_code_runs_text() -> None:
     assert wrong == []
 
 
+def is_table(path: Path) -> bool:
+    """Whether a module only lists data (words, constants) and defines nothing that could be split."""
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return not any(isinstance(node, definitions) for node in ast.walk(tree))
+
+
 def test_modules_stay_small() -> None:
-    files = [*modules(), *sorted(ROOT.glob("bench/*.py")), *sorted((ROOT / "assets").glob("*.js"))]
+    files = [path for path in [*modules(), *sorted(ROOT.glob("bench/*.py"))] if not is_table(path)]
+    files += sorted((ROOT / "assets").glob("*.js"))
     lengths = {
         str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in files
     }

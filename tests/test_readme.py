@@ -1,0 +1,59 @@
+"""What the README promises: its front matter fits the pins, its tables are current, its example works."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.readme import fill
+from blockviz.evaluation.tables import settings_markdown
+from blockviz.models.checkpoint import CHECKPOINTS
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def front_matter() -> dict[str, str]:
+    block = README.split("---\n")[1]
+    return {key: value.strip(' "') for key, value in (line.split(":", 1) for line in block.splitlines())}
+
+
+def test_the_space_runs_what_the_requirements_pin() -> None:
+    matter = front_matter()
+    pins = dict(
+        re.findall(r"^(\S+)==(\S+)$", (ROOT / "requirements.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    assert matter["sdk"] == "gradio"
+    assert matter["sdk_version"] == pins["gradio"]
+    assert (ROOT / matter["app_file"]).is_file()
+    assert len(matter["short_description"]) <= 60, "a Space refuses longer ones"
+
+
+def test_the_settings_table_is_current() -> None:
+    assert fill(README, "settings", settings_markdown()) == README, "run 'make readme'"
+
+
+def test_every_verb_and_file_it_names_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    verbs = set(re.findall(r"\bmake ([a-z-]+)", README))
+    assert {"run", "test", "bench"} <= verbs
+    assert {verb for verb in verbs if f"\n{verb}:" not in makefile} == set()
+    linked = re.findall(r"\]\(([^)#:]+)\)", README)
+    assert [name for name in linked if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.slow
+def test_the_python_example_works(tmp_path: Path) -> None:
+    if not (CHECKPOINTS / "math-masked" / "model.safetensors").exists():
+        pytest.skip("this clone has no checkpoints/math-masked")
+    code = re.search(r"```python\n(.*?)```", README, re.DOTALL)
+    assert code is not None
+    command = [sys.executable, "-c", f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n{code[1]}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"#### \d+ \d+ \d+$", done.stdout.strip()), done.stdout
+    assert (tmp_path / "run.jsonl.gz").stat().st_size > 0
