@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
 from blockviz.evaluation.tasks import Example
+from blockviz.sampling.passes import Header
 from blockviz.sampling.settings import (
     FIELDS,
     PRESETS,
@@ -22,6 +23,7 @@ from blockviz.sampling.settings import (
     SamplerSettings,
     SettingsError,
     applies,
+    from_preset,
     parse,
 )
 from blockviz.ui.shelf import Offer
@@ -64,19 +66,19 @@ class FormError(ValueError):
         super().__init__(message)
 
 
-def explore_spec(choices: Choices, example: bool) -> str:
-    """The Explore form as JSON; `example` says whether a recorded run plays at first."""
-    model = choices.models[0].name if choices.models else ""
-    return json.dumps({**_spec(choices, example), "initial": _initial(model)})
+def explore_spec(choices: Choices, example: Header | None) -> str:
+    """The Explore form as JSON; it starts as the recorded `example` run was asked for, so that both agree."""
+    side = _initial(choices, example, "masked")
+    return json.dumps({**_spec(choices, example), "initial": side})
 
 
-def compare_spec(choices: Choices, example: bool) -> str:
-    """The Compare form as JSON: by default ARPC on a masked model beside ARPC on a uniform one."""
-    names = [offer.name for offer in choices.models] or [""]
-    masked = [offer.name for offer in choices.models if offer.process == "masked"] or names
-    uniform = [offer.name for offer in choices.models if offer.process == "uniform"] or names
-    sides = {"a": _initial(masked[0]), "b": _initial(uniform[0])}
-    return json.dumps({**_spec(choices, example), "sides": sides})
+def compare_spec(choices: Choices, examples: tuple[Header | None, Header | None]) -> str:
+    """The Compare form as JSON: as the recorded runs, else ARPC on a masked model beside ARPC on a uniform one."""
+    sides = {
+        name: _initial(choices, example, process)
+        for name, example, process in zip("ab", examples, ("masked", "uniform"), strict=True)
+    }
+    return json.dumps({**_spec(choices, examples[0]), "sides": sides})
 
 
 def read_explore(data: object) -> Request:
@@ -121,12 +123,19 @@ def _mapping(data: object) -> Mapping[str, Any]:
     return data
 
 
-def _initial(model: str) -> dict[str, Any]:
-    defaults = {name: field.default for name, field in FIELDS.items() if name != "seed"}
-    return {"model": model, "settings": {**defaults, **PRESETS[DEFAULT_PRESET].fixed}}
+def _initial(choices: Choices, example: Header | None, process: str) -> dict[str, Any]:
+    """Model and settings a form starts with: those of the example where its model is there, else ARPC on `process`."""
+    settings = from_preset(DEFAULT_PRESET) if example is None else example.settings
+    names = [offer.name for offer in choices.models]
+    if example is not None and example.model.name in names:
+        model = example.model.name
+    else:
+        fitting = [offer.name for offer in choices.models if offer.process == process]
+        model = next(iter(fitting + names), "")
+    return {"model": model, "settings": settings.to_dict()}
 
 
-def _spec(choices: Choices, example: bool) -> dict[str, Any]:
+def _spec(choices: Choices, example: Header | None) -> dict[str, Any]:
     seed = FIELDS["seed"]
     return {
         "models": [_model(offer) for offer in choices.models],
@@ -137,8 +146,13 @@ def _spec(choices: Choices, example: bool) -> dict[str, Any]:
             {"label": prompt.label.lower(), "text": prompt.prompt}
             for prompt in choices.prompts[:SHOWN_EXAMPLES]
         ],
-        "prompt": choices.prompts[0].prompt if choices.prompts else "",
-        "seed": {"label": seed.label, "help": seed.help, "value": seed.default, "maximum": seed.maximum},
+        "prompt": example.prompt if example else choices.prompts[0].prompt if choices.prompts else "",
+        "seed": {
+            "label": seed.label,
+            "help": seed.help,
+            "value": example.settings.seed if example else seed.default,
+            "maximum": seed.maximum,
+        },
         "words": {
             **FORM,
             "no_models_help": no_models(choices.folder),

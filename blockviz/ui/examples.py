@@ -10,6 +10,8 @@ import gzip
 from pathlib import Path
 from typing import Literal
 
+from blockviz.sampling.passes import Header, TraceError
+from blockviz.sampling.trace_reader import LineReader
 from blockviz.ui.serving import ASSETS
 
 EXAMPLES = ASSETS / "examples"
@@ -27,3 +29,13 @@ def recorded(name: Example, folder: Path = EXAMPLES) -> str:
     except (OSError, EOFError, ValueError):
         return ""
     return text if len(text) <= LARGEST else ""
+
+
+def header_of(lines: str) -> Header | None:
+    """The header of a recorded run: what was asked for; None for an empty text or one that is no trace."""
+    reader = LineReader()
+    try:
+        reader.read(lines.partition("\n")[0])
+    except TraceError:
+        return None
+    return reader.header

@@ -26,10 +26,22 @@ class LiveRun:
     events: Iterator[Event]
     writer: LineWriter
     turns: Turns
-    text: str = ""
     end: End | None = None
     passes: int = 0
+    size: int = 0
     summary: Summary = field(default_factory=Summary)
+    _text: str = ""
+    _new: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """All lines so far."""
+        if (
+            self._new
+        ):  # joined only when it is asked for: appending line by line would copy the text every time
+            self._text += "".join(self._new)
+            self._new.clear()
+        return self._text
 
     def step(self) -> bool:
         """Take the next event, holding the device meanwhile; False when the run is over."""
@@ -37,7 +49,9 @@ class LiveRun:
             event = next(self.events, None)
         if event is None:
             return False
-        self.text += self.writer.line(event)
+        line = self.writer.line(event)
+        self._new.append(line)
+        self.size += len(line)
         if isinstance(event, Pass):
             self.passes += 1
         if isinstance(event, End):

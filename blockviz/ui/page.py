@@ -13,7 +13,7 @@ from blockviz.evaluation.tasks import Example
 from blockviz.sampling.trace import TraceError
 from blockviz.ui import compare, explore
 from blockviz.ui.controls import Choices, compare_spec, explore_spec
-from blockviz.ui.examples import recorded
+from blockviz.ui.examples import header_of, recorded
 from blockviz.ui.player_component import part
 from blockviz.ui.runner import Runner
 from blockviz.ui.serving import Asset, app_options, assets
@@ -40,10 +40,11 @@ def build(folder: Path | str, device: str, prompts: Sequence[Example]) -> Page:
     # The folder's whole path is nobody's business.
     choices = Choices(runner.shelf.offers(), prompts, Path(folder).name)
     single, pair = recorded("explore"), (recorded("compare-a"), recorded("compare-b"))
+    headers = (header_of(pair[0]), header_of(pair[1]))
     with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as demo:
         part("header", files, title=TITLE, logo=files["logo.svg"].address, tabs=TABS, **THEMES)
-        explore.build(runner, files, explore_spec(choices, bool(single)), single)
-        compare.build(runner, files, compare_spec(choices, all(pair)), pair, _table(pair))
+        explore.build(runner, files, explore_spec(choices, header_of(single)), single)
+        compare.build(runner, files, compare_spec(choices, headers), pair, _table(pair))
 
         def leave(request: gr.Request) -> None:
             runner.signals.stop(request.session_hash or "")

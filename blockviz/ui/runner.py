@@ -17,7 +17,10 @@ from blockviz.ui.controls import FormError, Request, on_side
 from blockviz.ui.live import LiveRun, follow
 from blockviz.ui.sessions import Places, Signals, Turns
 from blockviz.ui.shelf import Shelf
-from blockviz.ui.wording import UNKNOWN_MODEL, failed, finished, loading, waiting
+from blockviz.ui.wording import UNKNOWN_MODEL, failed, finished, loading, too_long, waiting
+
+LARGEST = 4_000_000
+"""Characters of one run that the page keeps; a canvas of 1024 positions and 256 passes has half of that."""
 
 State = Literal["waiting", "running", "done", "error"]
 
@@ -97,9 +100,13 @@ class Runner:
             if not self.shelf.holds(request.model):
                 yield Update("running", loading(request.model))
         runs = {side: self._begin(request, signal, side) for side, request in requests.items()}
+        note = ""
         for _ in follow(list(runs.values())):
-            yield Update("running", "", runs=runs)
-        yield Update("done", _summary(runs), runs=runs)
+            if not note and any(run.size > LARGEST for run in runs.values()):
+                note = too_long(LARGEST)
+                signal.set()
+            yield Update("running", note, runs=runs)
+        yield Update("done", " ".join(filter(None, (_summary(runs), note))), runs=runs)
 
     def _begin(self, request: Request, signal: Signal, side: str) -> LiveRun:
         """A run that has given its header, so that everything wrong with the request has been said."""

@@ -51,6 +51,12 @@ def finished(passes: int, calls: int, seconds: float, stopped: bool) -> str:
     return f"{how} {passes} passes, {calls} network calls, {seconds:.2f} s."
 
 
+def too_long(characters: int) -> str:
+    """Added to the status line of a run that was stopped because the page would not hold it."""
+    megabytes = f"{characters / 1e6:g}"
+    return f"It is longer than the {megabytes} MB that the page keeps of a run; take fewer steps or larger blocks."
+
+
 def failed(reason: str) -> str:
     """The status line of a run that broke for a reason that is nobody's input."""
     return f"The run broke off: {reason}"

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from blockviz.evaluation.tasks import EXAMPLE_PROMPTS
-from blockviz.sampling.settings import FIELDS, PRESETS, SamplerSettings, SettingsError, preset_of
+from blockviz.sampling.settings import FIELDS, PRESETS, SamplerSettings, SettingsError, from_preset, preset_of
 from blockviz.ui.controls import (
     MAX_PROMPT,
     Choices,
@@ -17,6 +18,7 @@ from blockviz.ui.controls import (
     read_explore,
 )
 from blockviz.ui.shelf import Offer
+from tests.sampling.traces import header, model_facts
 
 MASKED = Offer("math-masked", "masked", 96, "math", 2_000_000)
 UNIFORM = Offer("math-uniform", "uniform", 96, "math", 2_000_000)
@@ -24,7 +26,7 @@ CHOICES = Choices([MASKED, UNIFORM], EXAMPLE_PROMPTS, "checkpoints")
 
 
 def spec(choices: Choices = CHOICES) -> dict[str, Any]:
-    return json.loads(explore_spec(choices, example=True))
+    return json.loads(explore_spec(choices, None))
 
 
 def form(**changes: object) -> dict[str, object]:
@@ -65,8 +67,21 @@ def test_the_form_starts_with_arpc_on_the_first_model_and_the_first_prompt() -> 
     assert first["seed"]["value"] == FIELDS["seed"].default
 
 
+def test_the_form_starts_as_the_recorded_run_was_asked_for() -> None:
+    asked = from_preset("eipc", steps=5, seed=9)
+    facts = replace(model_facts("uniform"), name="math-uniform")
+    example = header(model=facts, settings=asked, prompt="hello")
+    first = json.loads(explore_spec(CHOICES, example))
+    assert first["initial"]["model"] == "math-uniform"
+    assert SamplerSettings(**first["initial"]["settings"]) == asked
+    assert (first["prompt"], first["seed"]["value"]) == ("hello", 9)
+    assert first["words"]["first"]
+    gone = json.loads(explore_spec(CHOICES, header(settings=asked)))
+    assert gone["initial"]["model"] == "math-masked", "an example's model that is not there is not offered"
+
+
 def test_compare_starts_with_arpc_on_masked_beside_arpc_on_uniform() -> None:
-    sides = json.loads(compare_spec(Choices([UNIFORM, MASKED], EXAMPLE_PROMPTS, "x"), example=False))["sides"]
+    sides = json.loads(compare_spec(Choices([UNIFORM, MASKED], EXAMPLE_PROMPTS, "x"), (None, None)))["sides"]
     assert (sides["a"]["model"], sides["b"]["model"]) == ("math-masked", "math-uniform")
     assert sides["a"]["settings"] == sides["b"]["settings"]
 
@@ -75,7 +90,7 @@ def test_without_checkpoints_the_form_says_so_and_names_only_the_folder() -> Non
     empty = spec(Choices([], EXAMPLE_PROMPTS, "checkpoints"))
     assert empty["models"] == []
     assert "no checkpoint in 'checkpoints'" in empty["words"]["no_models_help"]
-    assert json.loads(compare_spec(Choices([], (), "x"), example=False))["sides"]["a"]["model"] == ""
+    assert json.loads(compare_spec(Choices([], (), "x"), (None, None)))["sides"]["a"]["model"] == ""
 
 
 def test_a_form_becomes_a_request() -> None:

@@ -139,6 +139,19 @@ def test_stop_ends_the_run_after_the_pass_it_is_in(runner: Runner, monkeypatch: 
     assert len(trace.passes) <= passes + 1
 
 
+def test_a_run_too_long_for_the_page_is_stopped_and_says_so(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner_module, "follow", _every_step)
+    monkeypatch.setattr(runner_module, "LARGEST", 20_000)
+    last = updates(runner, only=request(settings=from_preset("arpc", steps=64)))[-1]
+    assert last.state == "done"
+    assert last.message.startswith("Stopped")
+    assert "fewer steps" in last.message
+    assert Trace.from_lines(last.runs[""].text.splitlines()).end.stopped
+    assert len(last.runs[""].text) < 40_000
+
+
 def test_another_tab_is_not_stopped(runner: Runner) -> None:
     running = runner.updates("mine", "explore", {"": request()})
     next(running)
