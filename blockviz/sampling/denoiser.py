@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from blockviz.diffusion.prediction import log_probs
-from blockviz.models.attention import clean_to_clean, verification_mask
+from blockviz.models.attention import clean_to_clean, generation_mask, verification_mask
 from blockviz.models.block_dit import KVCache
 from blockviz.models.checkpoint import Model
 
@@ -51,7 +51,6 @@ class Denoiser:
         self.nfe_verify = 0
         self.rows_denoise = torch.zeros(rows, dtype=torch.int64)
         self.rows_verify = torch.zeros(rows, dtype=torch.int64)
-        self._clean_masks: dict[int, Tensor] = {}
         self._verify_mask: tuple[tuple[int, int, int], Tensor] | None = None
 
     def denoise(
@@ -66,7 +65,10 @@ class Denoiser:
         cached = self._cached(start)
         clean = start - cached
         tokens = canvas[:, cached:stop].to(self.net_device)
-        mask = self._window_mask(cached, start, stop, block_size) if clean else None
+        mask = None  # without clean tokens to carry, every query sees every key (trap 10)
+        if clean:
+            mask = generation_mask(cached, clean, stop - start, block_size, self.x0_causal)
+            mask = mask.to(self.net_device)
         logits = self.net(
             tokens, self.positions[cached:stop], mask, self.cache, commit=clean, first_output=clean
         )
@@ -104,17 +106,6 @@ class Denoiser:
 
     def _log_probs(self, logits: Tensor) -> Tensor:
         return log_probs(logits.to(self.device), self.temperature, self.forbidden)
-
-    def _window_mask(self, cached: int, start: int, stop: int, block_size: int) -> Tensor:
-        """Queries [clean | window] on keys [cache | clean | window]: `generation_mask`, sliced from one matrix."""
-        base = self._clean_masks.get(block_size)
-        if base is None:
-            base = clean_to_clean(self.positions, self.positions, block_size, self.x0_causal)
-            self._clean_masks[block_size] = base
-        mask = base[cached:stop, :stop].clone()
-        mask[:, start:] = False
-        mask[start - cached :] = True
-        return mask
 
     def _verification_mask(self, cached: int, start: int, stop: int) -> Tensor:
         key = (cached, start, stop)

@@ -48,14 +48,14 @@ class Recorder:
         self.prompt_length = prompt_length
         self.checker = checker
         self.checks: tuple[Check, ...] = ()
-        self.judged = np.zeros(0, np.int64)
-        self.tokens = np.zeros(0, np.int64)
+        self.judged = np.zeros(0, np.int32)
+        self.tokens = np.zeros(0, np.int32)
         self.states = np.zeros(0, np.uint8)
         self.window: _Window | None = None
 
     def start(self, canvas: torch.Tensor) -> Pass:
         """The first pass: the prompt in place, noise everywhere else, nothing spent."""
-        self.tokens = canvas[0].cpu().numpy().copy()
+        self.tokens = canvas[0].cpu().numpy().astype(np.int32)
         self.states = np.full(self.tokens.shape, S["unopened"], np.uint8)
         self.states[: self.prompt_length] = S["prompt"]
         self._check()
@@ -72,7 +72,7 @@ class Recorder:
     def record(self, event: Event) -> Pass:
         """The pass that `event` is; everything in it is a copy."""
         segment, level, call = event.segment, event.level, event.call
-        before, self.tokens = self.tokens, event.canvas[0].cpu().numpy().copy()
+        before, self.tokens = self.tokens, event.canvas[0].cpu().numpy().astype(np.int32)
         window = self.window
         if window is None or window.segment is not segment:
             self._close()
@@ -150,10 +150,11 @@ class _Window:
         self.top_ids = np.full((width, TOP), -1, np.int64)
         self.top_probs = np.zeros((width, TOP), np.float32)
         self.no_tokens = np.full(width, -1, np.int64)
+        self.ar_logprob: NDArray[np.float32] = self.unknown
         self._forget()
 
     def observe(
-        self, event: Event, now: NDArray[np.int64], changed: NDArray[np.bool_], masked: bool
+        self, event: Event, now: NDArray[np.int32], changed: NDArray[np.bool_], masked: bool
     ) -> NDArray[np.uint8]:
         """Take in one event: tokens `now`, of which `changed` differ from before. Returns why, per position."""
         ar_logprob = self.ar_logprob
@@ -177,7 +178,7 @@ class _Window:
         self.shown_ids, self.shown_probs = self.top_ids, self.top_probs
 
     def _drawn(
-        self, event: Event, now: NDArray[np.int64], changed: NDArray[np.bool_], masked: bool
+        self, event: Event, now: NDArray[np.int32], changed: NDArray[np.bool_], masked: bool
     ) -> NDArray[np.uint8]:
         """Denoise and propose: tokens come from the prediction, or stay, or (uniform) become fresh noise."""
         was_noise, self.noise = self.noise, event.noise[0].cpu().numpy()
@@ -199,7 +200,7 @@ class _Window:
         reasons[self.noise & (changed | ~was_noise)] = R["renoised"]
         return reasons
 
-    def _verified(self, event: Event, now: NDArray[np.int64], masked: bool) -> None:
+    def _verified(self, event: Event, now: NDArray[np.int32], masked: bool) -> None:
         """Verify: nothing changes; the AR reading of the proposal is known, and its candidates are shown."""
         assert event.log_p_ar is not None
         assert event.verify_tokens is not None
@@ -235,8 +236,8 @@ def _candidates(probs: torch.Tensor) -> tuple[NDArray[np.int64], NDArray[np.floa
     return best.indices.cpu().numpy(), best.values.cpu().numpy()
 
 
-def _of_token(values: torch.Tensor, tokens: NDArray[np.int64]) -> NDArray[np.float32]:
-    index = torch.from_numpy(tokens).to(values.device).unsqueeze(-1)
+def _of_token(values: torch.Tensor, tokens: NDArray[np.int32]) -> NDArray[np.float32]:
+    index = torch.from_numpy(tokens).to(values.device, torch.int64).unsqueeze(-1)
     return values.gather(-1, index).squeeze(-1).cpu().numpy()
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from blockviz.models.attention import generation_mask
 from blockviz.models.checkpoint import Model
 from blockviz.sampling.denoiser import Call, Denoiser, forbidden_ids
 from tests.golden import tensors
@@ -110,14 +109,6 @@ def test_a_prompt_that_ends_inside_the_block() -> None:
     read, _ = network.verify(saved["x0"], saved["x0"][:, 16:32], torch.full((2, 16), 39), 16, BOTH)
     everywhere = torch.ones(2, 12, dtype=torch.bool)
     assert_same(read[:, 4:], saved["verify_ctx20_gen12_logprobs_nocache"], everywhere)
-
-
-@pytest.mark.parametrize("x0_causal", [True, False])
-@pytest.mark.parametrize(("cached", "start"), [(0, 4), (4, 8), (0, 8), (4, 16)])
-def test_the_window_mask_is_the_generation_mask(x0_causal: bool, cached: int, start: int) -> None:
-    network = denoiser(tiny_model("masked", x0_causal=x0_causal))
-    expected = generation_mask(cached, start - cached, 4, 4, x0_causal)
-    assert torch.equal(network._window_mask(cached, start, start + 4, 4), expected)
 
 
 def test_one_query_over_a_filled_cache_sees_all_of_it() -> None:
