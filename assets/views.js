@@ -94,6 +94,7 @@
       this._sizing = requestAnimationFrame(() => {
         this._width = width;
         BlockViz.Plotly.relayout(this.plot, { width });
+        this.resized();
       });
     }
 
@@ -231,6 +232,7 @@
     // What a view fills in.
     ready() {}
     moved() {}
+    resized() {}
     loaded() {}
     drawn() {}
     clicked() {}

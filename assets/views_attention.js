@@ -182,8 +182,8 @@
       const parts = [];
       if (shape.cached) parts.push(fill(this.words.cached, shape));
       if (shape.clean) parts.push(fill(shape.recomputed ? this.words.recomputed : this.words.carried, shape));
-      const context = parts.join(" + ") || this.words.nothing;
-      return fill(shape.verify ? this.words.verifies : this.words.reads, { block: block + 1, context });
+      const name = (shape.verify ? "verifies" : "reads") + (parts.length ? "" : "_alone");
+      return fill(this.words[name], { block: block + 1, context: parts.join(" + ") });
     }
 
     describe(x, y) {

@@ -25,8 +25,7 @@
       layout.xaxis.range = [0.5, this.positions + 0.5];
       Object.assign(layout.xaxis, { tick0: 0, dtick: tickStep(this.positions) });
       layout.yaxis.range = [this.passes - 0.5, -0.5];
-      const lines = this.boundaries();
-      layout.shapes = lines ? [lines] : [];
+      layout.shapes = [this.ground(), this.boundaries()].filter(Boolean);
       this.show({ data, layout });
       this.moved();
     }
@@ -35,6 +34,10 @@
     cellSize() {
       const { rows, columns } = this.template;
       return [Math.ceil(this.run.length / columns), Math.ceil(this.run.passes.length / rows)];
+    }
+
+    ground() {
+      return null;
     }
 
     boundaries() {
@@ -132,6 +135,11 @@
   }
 
   class ConfidenceView extends MapView {
+    /** The prompt's columns: nothing is predicted there. */
+    ground() {
+      return { ...this.template.ground[this.themed], x1: this.run.promptLength + 0.5 };
+    }
+
     /** Carry the last known probability of every position forward, and remember the pass it is from. */
     extend(fresh) {
       const { run } = this;

@@ -115,7 +115,7 @@
       const [bottom, top] = (this.scales && this.scales.scores[name]) || [low, high];
       const score = template.scores[name] || template.scores.ar_nll;
       this.low = bottom;
-      this.top = Math.min(top > 0 ? top : 1, score.capped ? template.tallest : Infinity);
+      this.top = template.tops.find((round) => round >= Math.min(top, score.capped ? template.tallest : Infinity)) || top;
       this.width = Math.min(run.blockSize, run.length);
       this.labelled = this.width <= template.most_labels;
       this.verifies = template.verifiers.includes(name);
@@ -138,6 +138,7 @@
       layout.yaxis.title.text = score.axis;
       layout.xaxis.range = [0.5, this.width + 0.5];
       layout.xaxis.fixedrange = this.labelled; // the tokens stand under their bars
+      if (!this.labelled) this._number(layout);
       for (const bars of data) {
         bars.x = Array.from({ length: this.width }, (_, i) => i + 1);
         bars.y = bars.x.map(() => null);
@@ -145,6 +146,15 @@
       this.color = data[1].marker.color;
       this.show({ data, layout });
       this._prepareRows(layout, tall, rows);
+    }
+
+    /** Too many bars for tokens: a few position numbers instead. */
+    _number(layout) {
+      const every = Math.ceil(this.width / 6);
+      this._first = -1;
+      layout.margin.b = 18;
+      layout.xaxis.showticklabels = true;
+      layout.xaxis.tickvals = Array.from({ length: Math.ceil(this.width / every) }, (_, i) => i * every + 1);
     }
 
     _prepareRows(layout, tall, rows) {
@@ -178,7 +188,8 @@
       }
       this.quiet("");
       const score = this.template.scores[shown.corrector];
-      this.say(fill(this.words[shown.moment], { says: score.says, k: shown.k, step: shown.step + 1, pass: shown.source }));
+      const name = shown.moment === "now" && shown.k === 1 ? "now_one" : shown.moment;
+      this.say(fill(this.words[name], { says: score.says, k: shown.k, step: shown.step + 1, pass: shown.source }));
       this.plot.classList.toggle("bv-is-earlier", shown.moment === "earlier");
       this.shown = shown;
       const key = `${shown.source} ${run.id} ${this._frameKey}`;
@@ -206,15 +217,9 @@
         text: [column(false, over), column(true, over)],
       };
       const ticks = {};
-      if (!this.labelled) {
-        const every = Math.ceil(this.width / 6);
-        const at = Array.from({ length: Math.ceil(this.width / every) }, (_, i) => i * every + 1);
-        Object.assign(ticks, {
-          "xaxis.showticklabels": true,
-          "xaxis.tickvals": at,
-          "xaxis.ticktext": at.map((place) => String(shown.start + place)),
-          "margin.b": 18,
-        });
+      if (!this.labelled && this._first !== shown.start) {
+        this._first = shown.start;
+        ticks["xaxis.ticktext"] = this.plot.layout.xaxis.tickvals.map((place) => String(shown.start + place));
       }
       // A verification reads another score than divergences and entropies: name what stands on the axis.
       if (this.plot.layout.yaxis.title.text !== score.axis) ticks["yaxis.title.text"] = score.axis;
@@ -238,6 +243,11 @@
     _doubted(shown, i) {
       if (!shown.best[i] || Number.isNaN(shown.scores[i])) return false;
       return shown.chosen[i] || (shown.moment === "verify" && shown.best[i].id !== shown.tokens[i]);
+    }
+
+    resized() {
+      if (this.shown) this._tokens(this.shown);
+      this.moved();
     }
 
     /** Put the cut line where the axis has it now. */

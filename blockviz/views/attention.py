@@ -58,12 +58,13 @@ WORDS: dict[str, Any] = {
         "none": "no query here in this pass",
     },
     "reads": "Block {block} reads {context} + itself.",
-    "verifies": "The verifier reads {context} + the proposal, left to right.",
+    "verifies": "Verifier reads {context} + the proposal.",
     "cached": "{cached} cached",
     "carried": "{clean} being committed",
     "recomputed": "{clean} recomputed (no cache)",
-    "nothing": "no context",
-    "last": "No forward in this pass; the last one (pass {pass}): ",
+    "reads_alone": "Block {block} reads itself only.",
+    "verifies_alone": "Verifier reads the proposal only.",
+    "last": "Last forward (pass {pass}): ",
     "none": "No forward yet.",
     "quiet": "No network call yet:\nno mask.",
     "noisy": "{first}–{last}",
@@ -129,8 +130,8 @@ def reads(shape: Geometry, block: int) -> str:
         parts.append(WORDS["cached"].format(cached=shape.cached))
     if shape.clean:
         parts.append(WORDS["recomputed" if shape.recomputed else "carried"].format(clean=shape.clean))
-    context = " + ".join(parts) or WORDS["nothing"]
-    return WORDS["verifies" if shape.verify else "reads"].format(block=block + 1, context=context)
+    name = ("verifies" if shape.verify else "reads") + ("" if parts else "_alone")
+    return WORDS[name].format(block=block + 1, context=" + ".join(parts))
 
 
 def cell_words(shape: Geometry, frame: Axes, row: int, column: int, kind: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,7 +25,7 @@ from blockviz.views.layout import (
     thin,
     tick_step,
 )
-from blockviz.views.palette import PALETTES, SEQUENTIAL, Theme
+from blockviz.views.palette import PALETTES, SEQUENTIAL, Palette, Theme
 
 TITLE = "Confidence"
 HELP = "Probability of the token in place, as the latest prediction has it."
@@ -88,6 +90,21 @@ def template(theme: Theme) -> Figure:
     }
 
 
+def prompt_ground(palette: Palette, prompt_length: int) -> dict[str, Any]:
+    """The prompt's columns in the prompt's colour: nothing is predicted there."""
+    return {
+        "type": "rect",
+        "x0": 0.5,
+        "x1": prompt_length + 0.5,
+        "y0": 0,
+        "y1": 1,
+        "yref": "paper",
+        "layer": "below",
+        "fillcolor": palette.state("prompt"),
+        "line": {"width": 0},
+    }
+
+
 def carried(trace: Trace) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """The last known confidence of every position and the pass it was predicted in.
 
@@ -146,7 +163,11 @@ def figure(trace: Trace, k: int, theme: Theme = "light") -> Figure:
     frame["yaxis"]["range"] = [passes - 0.5, -0.5]
     frame["xaxis"] |= {"range": [0.5, length + 0.5], "tick0": 0, "dtick": tick_step(length)}
     lines = boundaries(palette, length, trace.header.block_size)
-    frame["shapes"] = [*([lines] if lines else []), cursor(palette, k)]
+    frame["shapes"] = [
+        prompt_ground(palette, trace.header.prompt_length),
+        *([lines] if lines else []),
+        cursor(palette, k),
+    ]
     return alone(view, TITLE, HELP, palette)
 
 

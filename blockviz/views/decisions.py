@@ -12,6 +12,8 @@ from blockviz.sampling.trace import STATE_CODE, Trace
 
 TALLEST = 8.0
 """Nats at which a bar of a surprise is cut off (its number stands in it), so that the others stay visible."""
+TOPS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0, 100.0)
+"""Round ends of the score axis, so that it seldom changes while a run grows."""
 
 Moment = Literal["now", "verify", "earlier"]
 
@@ -140,7 +142,7 @@ def score_range(trace: Trace) -> tuple[float, float]:
     top = float(known.max())
     if SCORES.get(trace.header.settings.corrector, SCORES["ar_nll"]).capped:
         top = min(top, TALLEST)
-    return min(0.0, float(known.min())), top if top > 0 else 1.0
+    return min(0.0, float(known.min())), next((end for end in TOPS if end >= top), top)
 
 
 def cut_line(scores: NDArray[np.float32], chosen: NDArray[np.bool_], cut: float) -> float:

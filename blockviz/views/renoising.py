@@ -12,6 +12,7 @@ from blockviz.sampling.trace import Trace
 from blockviz.views.decisions import (
     SCORES,
     TALLEST,
+    TOPS,
     Decision,
     cut_line,
     decision,
@@ -36,6 +37,7 @@ LONGEST_LABEL = 7
 
 WORDS: dict[str, Any] = {
     "now": "{says}; the {k} highest are re-noised.",
+    "now_one": "{says}; the highest is re-noised.",
     "verify": "{says}; the cut follows in the next pass.",
     "earlier": "Dimmed: last decision of this block, step {step} (pass {pass}).",
     "cut": "cut: k = {k}",
@@ -105,7 +107,8 @@ def _bars(name: str, marker: dict[str, Any], palette: Palette) -> dict[str, Any]
         "textposition": "inside",
         "insidetextanchor": "end",
         "textangle": -90,
-        "textfont": {"color": palette.ink},
+        "textfont": {"color": palette.ink, "size": 9},
+        "constraintext": "none",
         "hovertext": [],
         "hovertemplate": "%{hovertext}<extra></extra>",
         "marker": marker,
@@ -129,6 +132,7 @@ def constants() -> dict[str, Any]:
         "most_labels": MOST_LABELS,
         "longest_label": LONGEST_LABEL,
         "tallest": TALLEST,
+        "tops": list(TOPS),
         "row_height": ROW_HEIGHT,
         "caption": CAPTION,
         "legend_line": LEGEND_LINE,
@@ -173,8 +177,14 @@ def figure(trace: Trace, k: int, theme: Theme = "light") -> Figure:
     frame["showlegend"] = True
     frame["margin"]["b"] += 40
     frame["xaxis"] |= _token_labels(trace, shown, palette)
+    return alone(view, TITLE, help_words(shown), palette)
+
+
+def help_words(shown: Decision) -> str:
+    """The line under the title: which score this is, and what was done with it."""
+    name = "now_one" if shown.moment == "now" and shown.k == 1 else shown.moment
     words = {"says": SCORES[shown.corrector].says, "k": shown.k, "step": shown.step + 1, "pass": shown.source}
-    return alone(view, TITLE, WORDS[shown.moment].format(**words), palette)
+    return WORDS[name].format(**words)
 
 
 def _cut(shown: Decision, height: float, palette: Palette) -> dict[str, Any]:

@@ -32,7 +32,11 @@ def templates() -> dict[str, dict[str, Any]]:
     }
     own: dict[str, dict[str, Any]] = {
         "fill": {"rank": fill.RANK, "rows": MAX_ROWS, "columns": MAX_COLUMNS},
-        "confidence": {"rows": MAX_ROWS, "columns": MAX_COLUMNS},
+        "confidence": {
+            "rows": MAX_ROWS,
+            "columns": MAX_COLUMNS,
+            "ground": {theme: confidence.prompt_ground(PALETTES[theme], 0) for theme in THEMES},
+        },
         "renoising": renoising.constants(),
         "attention": attention.constants(),
     }

@@ -62,25 +62,37 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Iterator[tuple[Page, list[str]]]:
+    """One tab for all tests, and what its console said."""
     one = browser.new_page(viewport={"width": 700, "height": 1500})
     one.set_default_timeout(120_000)
-    problems: list[str] = []
-    one.on("pageerror", lambda problem: problems.append(str(problem)))
-    one.on("console", lambda line: problems.append(line.text))
+    said: list[str] = []
+    one.on("pageerror", lambda problem: said.append(str(problem)))
+    one.on("console", lambda line: said.append(line.text))
     for name in ("theme.css", *STYLES):
         one.add_style_tag(path=ASSETS / name)
     one.add_script_tag(path=PLOTLY)
     for name in ("dom.js", "trace.js", *SCRIPTS):
         one.add_script_tag(path=ASSETS / name)
     one.add_script_tag(content=PAGE)
-    one.evaluate(
-        "(templates) => { window.templates = templates; window.views = mountAll(templates); }", templates()
-    )
-    yield one
+    one.evaluate("(templates) => { window.templates = templates; }", templates())
+    yield one, said
     one.close()
-    assert problems == [], "the console stays empty"
+
+
+@pytest.fixture
+def page(tab: tuple[Page, list[str]]) -> Iterator[Page]:
+    """The tab with four fresh views; the console must stay empty."""
+    one, said = tab
+    said.clear()
+    one.evaluate("() => { document.body.classList.remove('dark'); window.views = mountAll(templates); }")
+    yield one
+    one.evaluate(
+        """() => { for (const name in views) views[name].destroy();
+                   for (const box of document.querySelectorAll(".bv-view")) box.remove(); }"""
+    )
+    assert said == []
 
 
 def load(page: Page, trace: Trace, k: int) -> None:
@@ -91,6 +103,9 @@ def load(page: Page, trace: Trace, k: int) -> None:
 
 def draw(page: Page, k: int) -> None:
     page.evaluate("(k) => { for (const name in views) views[name].draw(run, k); }", k)
+
+
+GROW = "(text) => { run.feed(text); for (const name in views) views[name].load(run); }"
 
 
 def phase(trace: Trace, name: str, number: int = 0) -> int:
@@ -288,9 +303,10 @@ def test_tokens_stand_under_their_bars(page: Page) -> None:
     cells = page.locator('[data-testid="view-renoising"] .bv-view-row').nth(0).locator(".bv-view-token")
     assert cells.all_text_contents() == [trace.pieces[int(token)] for token in shown.tokens]
     gaps = page.evaluate(
-        """() => { const { xaxis } = views.renoising.plot._fullLayout, box = views.renoising.plot.getBoundingClientRect();
-                   return views.renoising.cells[0].map((cell, i) => { const place = cell.getBoundingClientRect();
-                     return Math.abs((place.left + place.right) / 2 - box.left - xaxis._offset - xaxis.l2p(i + 1)); }); }"""
+        """() => { const { plot, cells } = views.renoising, { xaxis } = plot._fullLayout;
+                   const left = plot.getBoundingClientRect().left + xaxis._offset;
+                   return cells[0].map((cell, i) => { const place = cell.getBoundingClientRect();
+                     return Math.abs((place.left + place.right) / 2 - left - xaxis.l2p(i + 1)); }); }"""
     )
     assert max(gaps) < 1.5
     alternatives = (
@@ -306,14 +322,10 @@ def test_a_growing_run_is_redrawn_and_keeps_its_scale(page: Page) -> None:
     page.evaluate("(text) => { window.run = open_(text); show(views, run, 2); }", "".join(lines[:6]))
     first = page.evaluate("views.fill.plot.layout.yaxis.range")
     page.wait_for_timeout(300)
-    page.evaluate(
-        "(text) => { run.feed(text); for (const name in views) views[name].load(run); }", "".join(lines[:12])
-    )
+    page.evaluate(GROW, "".join(lines[:12]))
     page.wait_for_function("views.fill.plot.data[0].z.length === 11")
     assert page.evaluate("views.fill.plot.layout.yaxis.range") == first
-    page.evaluate(
-        "(text) => { run.feed(text); for (const name in views) views[name].load(run); }", "".join(lines)
-    )
+    page.evaluate(GROW, "".join(lines))
     assert page.evaluate("views.fill.plot.layout.yaxis.range") == [len(trace.passes) - 0.5, -0.5]
     assert page.evaluate("views.confidence.plot.data[0].z.length") == len(trace.passes)
 
@@ -357,7 +369,7 @@ def test_a_click_on_a_map_asks_for_its_pass(page: Page) -> None:
     trace = RUNS["guided"]
     load(page, trace, 1)
     page.evaluate(
-        "() => { window.asked = []; document.body.addEventListener('bv:pass', (event) => asked.push(event.detail)); }"
+        "() => { window.asked = []; document.body.addEventListener('bv:pass', (e) => asked.push(e.detail)); }"
     )
     page.evaluate("views.fill.plot.emit('plotly_click', { points: [{ x: 21, y: 7 }] })")
     assert page.evaluate("asked") == [{"pass": 7, "position": 20}]
@@ -379,7 +391,7 @@ def test_an_image_holds_title_cursor_and_tokens(page: Page) -> None:
     load(page, trace, phase(trace, "renoise"))
     made: list[dict[str, Any]] = page.evaluate(
         """() => { const made = []; const keep = BlockViz.Plotly;
-             BlockViz.Plotly = { downloadImage: (figure, options) => { made.push({ layout: figure.layout, options }); } };
+             BlockViz.Plotly = { downloadImage: (figure, options) => made.push({ layout: figure.layout, options }) };
              for (const name in views) views[name].download();
              BlockViz.Plotly = keep; return made; }"""
     )
