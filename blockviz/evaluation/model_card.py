@@ -11,7 +11,7 @@ from blockviz.evaluation.tables import accuracy_markdown
 from blockviz.models.checkpoint import Model
 from blockviz.sampling.run import sample
 from blockviz.training.batches import Example
-from blockviz.training.recipes import RECIPES, Recipe
+from blockviz.training.recipes import RECIPES, Recipe, Stage
 from blockviz.training.validation import Validation, validate
 
 BOUND_PROBLEMS = 256
@@ -37,7 +37,9 @@ def recipe_of(model: Model) -> Recipe:
     """The recipe a bundled model was trained with; raises EvaluationError for a model of another origin."""
     name = model.info.training.get("recipe")
     if name not in RECIPES:
-        raise EvaluationError(f"{model.name} was not trained by a recipe of this project, so it has no card here.")
+        raise EvaluationError(
+            f"{model.name} was not trained by a recipe of this project, so it has no card here."
+        )
     return RECIPES[name]
 
 
@@ -67,7 +69,10 @@ def write_card(model: Model, folder: Path, table: Mapping[str, Any]) -> Path:
         f"| vocabulary | {model.info.vocab_size} (words, digits, signs, end"
         + (", MASK)" if model.info.process == "masked" else ")")
         + " |",
-        f"| block sizes and weights | {_pairs(recipe)} |",
+        *(
+            f"| block sizes and weights, {stage.steps:,} steps | {_pairs(recipe, stage)} |"
+            for stage in recipe.stages
+        ),
         f"| noise schedule | {recipe.schedule} |",
         f"| weights' SHA-256 (first 16 digits) | `{model.content_hash}` |",
         "",
@@ -76,7 +81,8 @@ def write_card(model: Model, folder: Path, table: Mapping[str, Any]) -> Path:
         "Word problems made by this project's own generator (`blockviz/training/word_problems.py`): one to five steps, "
         "every number from 0 to 99, one equation per step. One problem structure in fifty is kept for testing by a "
         "hash of its wording and numbers, so no test structure was seen in training. Rows of bare equations are mixed "
-        f"in ({recipe.practice_start:.0%} of the rows at first, {recipe.practice_end:.0%} from the middle on).",
+        f"in: {recipe.stages[0].practice_start:.0%} of the rows at first, {recipe.stages[-1].practice_end:.0%} in "
+        "the end.",
         "",
         "## Training",
         "",
@@ -114,8 +120,8 @@ def write_card(model: Model, folder: Path, table: Mapping[str, Any]) -> Path:
     return path
 
 
-def _pairs(recipe: Recipe) -> str:
-    pairs = zip(recipe.block_sizes, recipe.block_weights, strict=True)
+def _pairs(recipe: Recipe, stage: Stage) -> str:
+    pairs = zip(recipe.block_sizes, stage.block_weights, strict=True)
     return ", ".join(f"{size}: {weight:g}" for size, weight in pairs)
 
 

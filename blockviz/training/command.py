@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, default=Path("checkpoints"), help="folder for the finished checkpoint"
     )
     parser.add_argument("--run", type=Path, help="folder of the run's files (default runs/RECIPE)")
-    parser.add_argument("--steps", type=int, help="optimiser steps instead of the recipe's")
+    parser.add_argument("--steps", type=int, help="a trial: this many steps of the last stage's mixture")
     parser.add_argument("--batch", type=int, help="sequences per optimiser step instead of the recipe's")
     parser.add_argument("--seed", type=int, help="seed instead of the recipe's")
     parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
@@ -40,10 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_command(arguments: argparse.Namespace) -> Path | None:
     """Train as the arguments say and write the checkpoint; returns its folder on the leading process."""
-    changes = {
-        name: value for name in ("steps", "batch", "seed") if (value := getattr(arguments, name)) is not None
-    }
+    changes = {name: value for name in ("batch", "seed") if (value := getattr(arguments, name)) is not None}
     recipe = replace(RECIPES[arguments.recipe], **changes)
+    if arguments.steps is not None:
+        recipe = recipe.with_steps(arguments.steps)
     if recipe.steps < 1 or recipe.batch < 1:
         raise RunError("steps and batch must be at least 1")
     run = arguments.run if arguments.run is not None else Path("runs") / recipe.name

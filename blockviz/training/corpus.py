@@ -39,7 +39,8 @@ class MathCorpus:
         size = self.recipe.batch
         first = pool * POOL_STEPS * size
         stream = problems("train", self.recipe.seed, first)
-        share = self.recipe.practice_share(pool * POOL_STEPS)
+        stage, offset = self.recipe.stage_at(pool * POOL_STEPS)
+        share = stage.practice_share(offset)
         examples = []
         for index in range(first, first + POOL_STEPS * size):
             problem = next(stream)

@@ -152,7 +152,7 @@ class Trainer:
             pad_id=None,
             length=recipe.canvas,
             block_sizes=recipe.block_sizes,
-            block_weights=recipe.block_weights,
+            block_weights=recipe.stages[-1].block_weights,
             schedule=recipe.schedule,
             task="math",
             training={
@@ -169,12 +169,11 @@ class Trainer:
 
     def _block_sizes(self, rows: int) -> list[int]:
         recipe = self.recipe
+        weights = recipe.stage_at(self.step)[0].block_weights
         rng = random.Random(f"{recipe.seed}/{self.step}/block sizes")
         u, permutation = rng.random(), rng.sample(range(rows), rows)
         return [
-            stratified_block_size(
-                recipe.block_sizes, recipe.block_weights, u, permutation, accumulation=rows, index=row
-            )
+            stratified_block_size(recipe.block_sizes, weights, u, permutation, accumulation=rows, index=row)
             for row in range(rows)
         ]
 
@@ -267,11 +266,12 @@ def train(
 
 
 def _loss_row(trainer: Trainer, result: StepResult) -> dict[str, float | int | None]:
+    stage, offset = trainer.recipe.stage_at(trainer.step - 1)
     row: dict[str, float | int | None] = {
         "step": trainer.step,
         "seconds": round(trainer.seconds, 2),
         "tokens": result.tokens,
-        "rate": trainer.optimiser.rate_factor(trainer.step - 1),
+        "rate": stage.rate_factor(offset),
         "gradient_norm": result.gradient_norm,
         "loss": result.loss,
     }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor, nn
 
@@ -32,19 +30,11 @@ class Optimiser:
         self.average = {name: p.detach().clone() for name, p in net.named_parameters()}
         self.net = net
 
-    def rate_factor(self, step: int) -> float:
-        """Learning rate at an optimiser step as a share of its peak."""
-        if step < self.recipe.warmup_steps:
-            return (step + 1) / self.recipe.warmup_steps
-        span = max(1, self.recipe.steps - self.recipe.warmup_steps)
-        progress = min(1.0, (step - self.recipe.warmup_steps) / span)
-        low = self.recipe.final_rate
-        return low + (1 - low) * (1 + math.cos(math.pi * progress)) / 2
-
     def step(self, step: int) -> float:
         """Clip the gradients, update weights and average, clear the gradients; returns the norm before clipping."""
         norm = nn.utils.clip_grad_norm_(self.net.parameters(), self.recipe.gradient_clip)
-        factor = self.rate_factor(step)
+        stage, offset = self.recipe.stage_at(step)
+        factor = stage.rate_factor(offset)
         for optimizer, _, peak in self.parts.values():
             for group in optimizer.param_groups:
                 group["lr"] = peak * factor

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from blockviz.diffusion.processes import Process
@@ -10,46 +11,108 @@ from blockviz.diffusion.schedules import Schedule
 
 CorpusName = Literal["math"]
 
+FINAL_RATE = 0.02
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stretch of `steps` optimiser steps with its own mixture of block sizes.
+
+    The learning rate is a share of its peak: from `rate` it follows a cosine that would reach `FINAL_RATE` after
+    `rate_steps`, behind a linear warm-up of `warmup_steps`. The share of practice rows goes linearly from
+    `practice_start` to `practice_end` within `practice_steps`.
+    """
+
+    steps: int
+    block_weights: tuple[float, ...]
+    rate: float = 1.0
+    rate_steps: int = 0
+    warmup_steps: int = 0
+    practice_start: float = 0.6
+    practice_end: float = 0.08
+    practice_steps: int = 1
+
+    def rate_factor(self, offset: int) -> float:
+        """Learning rate at a step of the stage, as a share of its peak."""
+        if offset < self.warmup_steps:
+            return self.rate * (offset + 1) / self.warmup_steps
+        span = max(1, (self.rate_steps or self.steps) - self.warmup_steps)
+        progress = min(1.0, (offset - self.warmup_steps) / span)
+        return FINAL_RATE + (self.rate - FINAL_RATE) * (1 + math.cos(math.pi * progress)) / 2
+
+    def practice_share(self, offset: int) -> float:
+        """Share of practice rows at a step of the stage."""
+        progress = min(1.0, offset / self.practice_steps)
+        return self.practice_start + (self.practice_end - self.practice_start) * progress
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """One training run.
+    """One training run: `stages` one after the other.
 
-    `canvas` in tokens; `batch` in sequences per optimiser step over all processes; `steps` in optimiser steps;
-    `practice_start`, `practice_end` are shares of bare-arithmetic rows at the first step and from `practice_until`
-    (a share of the steps) on; learning rates are peak values of a linear warm-up and a cosine decay.
+    `canvas` in tokens; `batch` in sequences per optimiser step over all processes; `muon_rate` and `adamw_rate` are
+    the peak learning rates of the trunk's matrices and of the rest.
     """
 
     name: str
     process: Process
+    stages: tuple[Stage, ...]
+    block_sizes: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 128)
     corpus: CorpusName = "math"
     canvas: int = 128
     hidden_size: int = 128
     n_blocks: int = 6
     n_heads: int = 4
-    block_sizes: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 128)
-    block_weights: tuple[float, ...] = (0.25, 0.10, 0.10, 0.15, 0.20, 0.10, 0.10)
     schedule: Schedule = "log-linear"
-    steps: int = 5500
     batch: int = 32
     muon_rate: float = 2e-2
     adamw_rate: float = 2e-3
-    warmup_steps: int = 100
-    final_rate: float = 0.02
     gradient_clip: float = 1.0
     ema_decay: float = 0.999
-    practice_start: float = 0.6
-    practice_end: float = 0.08
-    practice_until: float = 0.5
     seed: int = 0
 
-    def practice_share(self, step: int) -> float:
-        """Share of practice rows at an optimiser step."""
-        progress = min(1.0, step / max(1.0, self.practice_until * self.steps))
-        return self.practice_start + (self.practice_end - self.practice_start) * progress
+    @property
+    def steps(self) -> int:
+        """Optimiser steps of all stages."""
+        return sum(stage.steps for stage in self.stages)
 
+    def stage_at(self, step: int) -> tuple[Stage, int]:
+        """The stage an optimiser step belongs to, and the step's number in it; the last stage has no end."""
+        for stage in self.stages[:-1]:
+            if step < stage.steps:
+                return stage, step
+            step -= stage.steps
+        return self.stages[-1], step
+
+    def with_steps(self, steps: int) -> Recipe:
+        """The last stage's mixture alone, from fresh weights, for a trial of another length."""
+        stage = replace(
+            self.stages[-1], steps=steps, rate=1.0, rate_steps=0, warmup_steps=min(100, steps // 10)
+        )
+        return replace(self, stages=(stage,))
+
+
+# First the arithmetic tables, with much practice and every block size; then the stories, mostly left to right: that
+# mode learns fastest what a story asks for, and the larger blocks share it.
+MATH_STAGES = (
+    Stage(
+        steps=2500,
+        block_weights=(0.25, 0.10, 0.10, 0.15, 0.20, 0.10, 0.10),
+        rate_steps=5500,
+        warmup_steps=100,
+        practice_steps=2750,
+    ),
+    Stage(
+        steps=4600,
+        block_weights=(0.50, 0.06, 0.06, 0.08, 0.18, 0.06, 0.06),
+        rate=0.6,
+        practice_start=0.12,
+        practice_end=0.05,
+        practice_steps=3000,
+    ),
+)
 
 RECIPES: dict[str, Recipe] = {
-    "math-masked": Recipe(name="math-masked", process="masked"),
-    "math-uniform": Recipe(name="math-uniform", process="uniform"),
+    "math-masked": Recipe("math-masked", "masked", MATH_STAGES),
+    "math-uniform": Recipe("math-uniform", "uniform", MATH_STAGES),
 }

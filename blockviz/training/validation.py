@@ -67,10 +67,11 @@ def validate(
             else:
                 totals[place, column] /= draws
     tokens = counts.sum().item()
+    weights = recipe.stages[-1].block_weights
     return Validation(
         nll={size: totals[:, i].sum().item() / tokens for i, size in enumerate(recipe.block_sizes)},
-        log_sum_exp=log_sum_exp_bound(totals, recipe.block_weights).sum().item() / tokens,
-        jensen=jensen_bound(totals, recipe.block_weights).sum().item() / tokens,
+        log_sum_exp=log_sum_exp_bound(totals, weights).sum().item() / tokens,
+        jensen=jensen_bound(totals, weights).sum().item() / tokens,
         ar_exact=exact.float().mean().item(),
     )
 

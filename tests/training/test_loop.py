@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def tiny(process: str = "masked", **changes: object) -> Recipe:
     base = RECIPES[f"math-{process}"]
-    return replace(base, hidden_size=16, n_blocks=1, n_heads=2, steps=6, batch=8, warmup_steps=2, **changes)
+    return replace(base.with_steps(6), hidden_size=16, n_blocks=1, n_heads=2, batch=8, **changes)
 
 
 def run(recipe: Recipe, folder: Path, **options: object) -> Trainer:
@@ -76,9 +76,9 @@ def test_a_step_lowers_the_loss_and_follows_the_weights() -> None:
     results = [trainer.train_step() for _ in range(12)]
     assert results[-1].loss < results[0].loss
     assert all(size in RECIPES["math-masked"].block_sizes for r in results for size in r.by_block_size)
-    # Eight rows and a weight of 0.25 on block size 1: stratified choice gives two of them at every step.
+    # Eight rows and a weight of 0.5 on block size 1: stratified choice gives four of them at every step.
     for _ in range(20):
-        assert trainer._block_sizes(8).count(1) == 2
+        assert trainer._block_sizes(8).count(1) == 4
         trainer.step += 1
 
 
@@ -110,7 +110,7 @@ from pathlib import Path
 from blockviz.training.command import processes
 from blockviz.training.loop import train
 from blockviz.training.recipes import RECIPES
-recipe = replace(RECIPES["math-masked"], hidden_size=16, n_blocks=1, n_heads=2, steps=3, batch=8, warmup_steps=2)
+recipe = replace(RECIPES["math-masked"].with_steps(3), hidden_size=16, n_blocks=1, n_heads=2, batch=8)
 with processes("cpu") as place:
     train(recipe, Path(sys.argv[1]), place, validation_rows=8, autocast=False)
 """
@@ -126,7 +126,7 @@ def test_two_processes_write_one_run(tmp_path: Path) -> None:
     subprocess.run([*command, str(script), str(tmp_path / "run")], check=True, env=environment, timeout=300)
     losses = pd.read_csv(tmp_path / "run" / LOSSES)
     assert losses["step"].tolist() == [1, 2, 3]
-    alone = train(replace(tiny(), steps=3), tmp_path / "alone", CPU, validation_rows=8, autocast=False)
+    alone = train(tiny().with_steps(3), tmp_path / "alone", CPU, validation_rows=8, autocast=False)
     single = pd.read_csv(tmp_path / "alone" / LOSSES)
     # The processes draw other noise than one alone, so the losses agree only as far as the data does.
     assert (losses["loss"] - single["loss"]).abs().max() < 0.2
