@@ -6,6 +6,7 @@
 
   const GOOD_CELL = 44; // px a cell wants at least, so that six letters can be read
   const SMALL_CELL = 34; // px it accepts to keep a block on one line, or on a phone
+  const TINY_CELL = 30; // and on a phone, so that two small blocks share a row
   const WIDE_CELL = 66; // px beyond which a cell only looks empty
   const GAP = 3;
   const FONTS = [13, 12, 11, 10, 9]; // px, tried in turn until a piece fits
@@ -26,8 +27,8 @@
   /** How `length` positions are laid out: {columns, perRow (blocks on a row), cell (px)}. */
   function geometry(width, gutter, blockSize, length) {
     const room = Math.max(80, width - gutter);
-    const good = width < 560 ? SMALL_CELL : GOOD_CELL;
     const size = Math.min(blockSize, length);
+    const good = width >= 560 ? GOOD_CELL : size < SHARED_BELOW ? TINY_CELL : SMALL_CELL;
     const most = Math.max(1, Math.floor((room + GAP) / (good + GAP)));
     let columns;
     let perRow = 1;
@@ -122,17 +123,18 @@
       const run = this.run;
       const width = this._width() || 960;
       const narrow = width < 560;
-      const gutter = narrow ? 26 : width < 760 ? 30 : 76;
+      const shared = run.blockSize < SHARED_BELOW; // its rows are numbered "13–16"
+      const gutter = narrow ? (shared ? 42 : 26) : width < 760 ? (shared ? 46 : 30) : shared ? 104 : 76;
       const plan = geometry(width, gutter, run.blockSize, run.length);
       const key = [run.length, run.blockSize, plan.columns, plan.perRow, plan.cell, gutter].join();
       if (key === this._key) return false;
       this._key = key;
       this.plan = plan;
-      const style = this.grid.style;
+      const style = this.grid.parentElement.style; // the legend below is aligned by the same gutter
       style.setProperty("--bv-cell", plan.cell + "px");
       style.setProperty("--bv-gutter", gutter + "px");
       style.setProperty("--bv-columns", plan.columns);
-      this.grid.classList.toggle("is-narrow", gutter < 76);
+      this.grid.classList.toggle("is-narrow", width < 760);
       this._limits = FONTS.map((px, i) => Math.floor((plan.cell - (i ? 2.5 : 4)) / ((GLYPH - (i ? TIGHT : 0)) * px)));
       const same = keep && this.cells.length === run.length && this._built === run.blockSize + "/" + plan.perRow;
       if (same) return true;
@@ -305,7 +307,7 @@
       for (let i = 0; i < this.blocks.length; i++) {
         const block = this.blocks[i];
         let status;
-        if (i === active) status = pass.phase === "commit" ? "✓ commit" : "active";
+        if (i === active) status = pass.phase === "commit" ? "commit" : "active";
         else {
           const first = states[block.start];
           const done = states[block.stop - 1];
@@ -317,7 +319,7 @@
         if (status === block.status) continue;
         block.status = status;
         block.row.stale = true;
-        BlockViz.mark(block.node, "data-active", status === "active" ? "yes" : status === "✓ commit" ? "commit" : null);
+        BlockViz.mark(block.node, "data-active", status === "active" ? "yes" : status === "commit" ? "commit" : null);
       }
       for (const row of this.rows) {
         if (!row.stale) continue;
@@ -325,7 +327,7 @@
         const words = new Set();
         for (let i = row.first; i <= row.last; i++) words.add(this.blocks[i].status);
         let word = this.blocks[row.last].status;
-        for (const strong of ["active", "✓ commit"]) if (words.has(strong)) word = strong;
+        for (const strong of ["active", "commit"]) if (words.has(strong)) word = strong;
         if (word === "" && words.size > 1) word = words.has("✓ cached") ? "✓ cached" : "";
         BlockViz.write(row.status, word);
         BlockViz.mark(row.node, "data-status", word.replace("✓ ", "") || null);

@@ -69,6 +69,7 @@
       revealed: "taken from the prediction",
       resampled: "replaced by a new draw from the prediction",
       renoised: "re-noised by the corrector",
+      noise: "drawn from the noise again",
       kept: "kept",
       prior: "drawn from the prior",
     },

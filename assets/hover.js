@@ -158,8 +158,12 @@
         this._line("score", value + (words.unit ? " " + words.unit : "") + limit + asOf(j), words.name);
       }
       const change = run.changedAt(k, pos);
-      this._line("changed", change.pass === 0 ? `start: ${WORDS.why[change.why]}` : `pass ${change.pass}, ${WORDS.phase[change.phase]}: ${WORDS.why[change.why]}`);
+      const why = change.why === "renoised" && change.phase !== "renoise" ? "noise" : change.why;
+      const when = change.pass === 0 ? "start" : `pass ${change.pass}, ${WORDS.phase[change.phase]}`;
+      this._line("changed", `${when}: ${WORDS.why[why]}`);
       j = open ? run.latest(k, pos, "top") : -1;
+      // Beside a doubt stands what AR would have written instead; the re-noising itself shows the denoiser's candidates.
+      if (j === k && pass.phase === "renoise" && k > 0 && run.passes[k - 1].phase === "verify" && run.top(k - 1, pos).length) j = k - 1;
       const list = j < 0 ? [] : run.top(j, pos);
       this.topTitle.hidden = this.top.hidden = list.length === 0;
       if (list.length) {

@@ -94,6 +94,13 @@
       console.warn("BlockViz view", view.name, problem);
     }
 
+    /** The views' scripts came after the first run: mount them now. */
+    mountViews() {
+      if (this.run.passes.length === 0) return;
+      this._mountViews();
+      this._grow(true);
+    }
+
     _themed() {
       const dark = BlockViz.isDark();
       if (dark === this._dark) return;
@@ -181,7 +188,8 @@
       const k = Math.min(target, run.last);
       const tag = this._tag(target);
       const begun = performance.now();
-      if (k !== this.shown) {
+      const moved = k !== this.shown;
+      if (moved) {
         this.canvas.draw(k);
         this.checks.draw(run, k);
         this.shown = k;
@@ -189,7 +197,7 @@
         this._speak();
       }
       this.facts.draw(run, k, tag);
-      this.timing.canvas = performance.now() - begun;
+      if (moved) this.timing.canvas = performance.now() - begun;
       if (!this._viewing && this._views.some((view) => view.it && view.drawn !== k)) {
         this._viewing = setTimeout(() => this._drawViews(), 0);
       }
