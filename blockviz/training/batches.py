@@ -84,7 +84,10 @@ def assemble(
     device: torch.device | str = "cpu",
 ) -> Streams:
     """Pad rows into one `Streams`; after the text a row continues with end tokens."""
-    spans = [span(*row, canvas, tail) for *row, tail in zip(examples, block_sizes, long_tails, strict=True)]
+    spans = [
+        span(example, size, canvas, tail)
+        for example, size, tail in zip(examples, block_sizes, long_tails, strict=True)
+    ]
     rows = len(examples)
     clean_width = max(item.clean for item in spans)
     noisy_width = max(item.stop - item.start for item in spans)

@@ -7,7 +7,7 @@ import random
 from blockviz.models.tokens import Tokens
 from blockviz.training.batches import Example
 from blockviz.training.recipes import Recipe
-from blockviz.training.word_problems import Split, practice, problems
+from blockviz.training.word_problems import Problem, Split, practice, problems
 
 # Optimiser steps whose examples are drawn together and sorted by length, so that little is spent on padding.
 POOL_STEPS = 8
@@ -21,6 +21,9 @@ class MathCorpus:
     def __init__(self, recipe: Recipe, tokens: Tokens) -> None:
         self.recipe = recipe
         self.tokens = tokens
+        if tokens.end_id is None:
+            raise ValueError("the tokenizer has no end token, which every solution needs")
+        self.end_id = tokens.end_id
         self._pool: tuple[int, list[list[Example]]] | None = None
 
     def batch(self, step: int) -> list[Example]:
@@ -51,11 +54,11 @@ class MathCorpus:
         random.Random(f"{self.recipe.seed}/{pool}/order").shuffle(batches)
         return batches
 
-    def _problem(self, problem) -> Example:
+    def _problem(self, problem: Problem) -> Example:
         prompt = self.tokens.encode(problem.prompt)
         solution = self.tokens.encode(problem.solution)
-        return Example((*prompt, *solution, self.tokens.end_id), len(prompt))
+        return Example((*prompt, *solution, self.end_id), len(prompt))
 
     def _practice(self, rng: random.Random) -> Example:
         text = practice(rng, rng.randint(*PRACTICE_TOKENS))
-        return Example((*self.tokens.encode(text), self.tokens.end_id), 0)
+        return Example((*self.tokens.encode(text), self.end_id), 0)

@@ -25,9 +25,9 @@ from blockviz.models.block_dit import BlockDiT, NetworkConfig
 from blockviz.models.checkpoint import ModelInfo, save
 from blockviz.models.tokens import Tokens
 from blockviz.training import math_tokenizer
-from blockviz.training.batches import TAIL_CHANCE, Example, assemble, group_rows
+from blockviz.training.batches import TAIL_CHANCE, Example, Streams, assemble, group_rows
 from blockviz.training.corpus import VALIDATION_SEED, MathCorpus
-from blockviz.training.objective import block_times, corrupt, cross_entropy, predict
+from blockviz.training.objective import Noised, block_times, corrupt, cross_entropy, predict
 from blockviz.training.optimiser import Optimiser
 from blockviz.training.recipes import Recipe
 from blockviz.training.runfiles import (
@@ -177,7 +177,9 @@ class Trainer:
             for row in range(rows)
         ]
 
-    def _prepare(self, examples: list[Example], sizes: list[int], generator: torch.Generator):
+    def _prepare(
+        self, examples: list[Example], sizes: list[int], generator: torch.Generator
+    ) -> list[tuple[Streams, Noised]]:
         tails = (torch.rand(len(examples), generator=generator) < TAIL_CHANCE).tolist()
         prepared = []
         for rows in group_rows(sizes, self.recipe.canvas):
@@ -196,7 +198,7 @@ class Trainer:
     def _noise_seed(self) -> int:
         return (self.recipe.seed * 1_000_003 + self.step) * 4096 + self.place.rank
 
-    def _precision(self):
+    def _precision(self) -> torch.autocast:
         return torch.autocast(self.place.device.type, torch.bfloat16, enabled=self.autocast)
 
     def _sum(self, value: torch.Tensor) -> torch.Tensor:

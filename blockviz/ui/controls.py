@@ -19,6 +19,7 @@ from blockviz.sampling.settings import (
     PRESETS,
     Corrector,
     Field,
+    Predictor,
     Preset,
     SamplerSettings,
     SettingsError,
@@ -201,7 +202,7 @@ def _field(field: Field) -> dict[str, Any]:
 def _applies() -> dict[str, list[str]]:
     """Which fields change a run, for every pair of predictor and corrector ("predictor/corrector")."""
     table = {}
-    for predictor in (choice.value for choice in FIELDS["predictor"].choices):
+    for predictor in get_args(Predictor):
         for corrector in get_args(Corrector):
             try:
                 settings = SamplerSettings(predictor=predictor, corrector=corrector)
