@@ -144,6 +144,7 @@ class _Window:
         self.free = event.free[0].cpu().numpy()
         self.noise = self.free
         width = self.free.shape[0]
+        self.places = np.arange(width)
         self.states = np.full(width, S["noise"], np.uint8)
         self.unknown = np.full(width, np.nan, np.float32)
         self.confidence, self.entropy = self.unknown.copy(), self.unknown.copy()
@@ -183,14 +184,13 @@ class _Window:
         """Denoise and propose: tokens come from the prediction, or stay, or (uniform) become fresh noise."""
         was_noise, self.noise = self.noise, event.noise[0].cpu().numpy()
         known = was_noise if masked else self.free
-        probs = event.log_probs[0].exp()
-        own, ids, best = _of_token(probs, now), *_candidates(probs)
-        self.confidence[known] = own[known]
-        # A removed token's log-probability of -inf would make 0 * inf; any finite number does instead.
-        entropy = (probs * event.log_probs[0].clamp_min(-1e6)).sum(-1).neg_()
-        self.entropy[known] = entropy.cpu().numpy()[known]
-        self.top_ids[known, : ids.shape[1]] = ids[known]
-        self.top_probs[known, : ids.shape[1]] = best[known]
+        logs, ids, best = _candidates(event.log_probs)
+        probs = np.exp(logs)
+        np.copyto(self.confidence, probs[self.places, now], where=known)
+        # A removed token has log-probability -inf; any finite number gives it the entropy 0 that it has.
+        np.copyto(self.entropy, -(probs * np.maximum(logs, -1e6)).sum(axis=1), where=known)
+        np.copyto(self.top_ids[:, : ids.shape[1]], ids, where=known[:, None])
+        np.copyto(self.top_probs[:, : ids.shape[1]], best, where=known[:, None])
         self._doubt()
         fresh = was_noise | changed
         self.states = np.where(fresh, S["proposed" if event.phase == "propose" else "revealed"], S["kept"])
@@ -204,12 +204,11 @@ class _Window:
         """Verify: nothing changes; the AR reading of the proposal is known, and its candidates are shown."""
         assert event.log_p_ar is not None
         assert event.verify_tokens is not None
-        log_p_ar = event.log_p_ar[0]
-        ids, best = _candidates(log_p_ar.exp())
-        self.ar_logprob = np.where(self.free, _of_token(log_p_ar, now), np.float32(np.nan))
+        logs, ids, best = _candidates(event.log_p_ar)
+        self.ar_logprob = np.where(self.free, logs[self.places, now], np.float32(np.nan))
         self.shown_ids, self.shown_probs = np.full_like(self.top_ids, -1), np.zeros_like(self.top_probs)
-        self.shown_ids[self.free, : ids.shape[1]] = ids[self.free]
-        self.shown_probs[self.free, : ids.shape[1]] = best[self.free]
+        np.copyto(self.shown_ids[:, : ids.shape[1]], ids, where=self.free[:, None])
+        np.copyto(self.shown_probs[:, : ids.shape[1]], best, where=self.free[:, None])
         if not masked:
             self.verify_tokens = event.verify_tokens[0].cpu().numpy()
 
@@ -231,14 +230,16 @@ class _Window:
         self.confidence[self.noise] = self.top_probs[self.noise, 0]
 
 
-def _candidates(probs: torch.Tensor) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    best = probs.topk(min(TOP, probs.shape[-1]), dim=-1)
-    return best.indices.cpu().numpy(), best.values.cpu().numpy()
+def _candidates(
+    log_probs: torch.Tensor,
+) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
+    """Log-probabilities `[W, V]` of the only row, and ids and probabilities `[W, at most 5]` of the likeliest tokens.
 
-
-def _of_token(values: torch.Tensor, tokens: NDArray[np.int32]) -> NDArray[np.float32]:
-    index = torch.from_numpy(tokens).to(values.device, torch.int64).unsqueeze(-1)
-    return values.gather(-1, index).squeeze(-1).cpu().numpy()
+    One copy from the device, then numpy: its calls cost less than torch's at this size.
+    """
+    logs = log_probs[0].cpu()
+    best = logs.topk(min(TOP, logs.shape[-1]), dim=-1)
+    return logs.numpy(), best.indices.numpy(), np.exp(best.values.numpy())
 
 
 def header_of(
