@@ -5,6 +5,7 @@
   "use strict";
 
   const BlockViz = (window.BlockViz = window.BlockViz || {});
+  const SILENCE_MS = 120000; // a run that says nothing for so long has lost its server
   const { make, field, showError, sliderField, seedField, unique, BUILDERS } = BlockViz.fields;
 
   /* Model, preset and the settings that apply. `initial` is { model, settings }. `suffix` ends every test hook. */
@@ -139,11 +140,16 @@
   function runner(options) {
     const { root, spec, go, stop, status, partOf, read, send } = options;
     let busy = false;
+    let stopping = false;
+    let silence = 0;
 
     function settle(running) {
       busy = running;
+      stopping = stopping && running;
+      clearTimeout(silence);
+      if (running) silence = setTimeout(over, SILENCE_MS);
       go.disabled = running || !spec.models.length;
-      stop.disabled = !running;
+      stop.disabled = !running || stopping;
       root.dataset.running = String(running);
     }
 
@@ -159,10 +165,26 @@
       status.textContent = spec.words.starting;
       settle(true);
       send("generate", read());
+      showScreen();
+    }
+
+    /* Where the page is one column, the run is below the form. */
+    function showScreen() {
+      const screen = document.getElementById(options.screen);
+      if (!screen || !window.matchMedia("(max-width: 900px)").matches) return;
+      screen.scrollIntoView({ block: "start", behavior: BlockViz.calm() ? "auto" : "smooth" });
+    }
+
+    /* The event is over, however it ended: never leave the buttons waiting. */
+    function over() {
+      if (!busy) return;
+      settle(false);
+      status.textContent = spec.words.lost;
     }
 
     go.addEventListener("click", start);
     stop.addEventListener("click", () => {
+      stopping = true;
       status.textContent = spec.words.stopping;
       stop.disabled = true;
       send("stop", {});
@@ -190,22 +212,21 @@
         const answer = JSON.parse(text);
         const running = answer.state === "running" || answer.state === "waiting";
         if (running && !busy) return; // a late line of a run that is already settled
+        if (stopping && running) return; // it says "Stopping" until it has stopped
         status.textContent = answer.message || "";
         status.classList.toggle("bvc-error", answer.state === "error");
         for (const error of answer.errors || []) {
           const part = partOf(error.field);
-          if (part) showError(part, error.message);
-          else status.textContent = error.message;
+          if (!part) {
+            status.textContent = error.message;
+            continue;
+          }
+          showError(part, error.message);
+          part.element.scrollIntoView({ block: "nearest" });
         }
-        if (!running) settle(false);
+        settle(running);
       },
-      /* The event is over, however it ended: never leave the buttons waiting. */
-      over() {
-        if (busy) {
-          settle(false);
-          status.textContent = spec.words.lost;
-        }
-      },
+      over,
     };
   }
 
@@ -243,6 +264,7 @@
 
     return runner({
       root: form,
+      screen: "player",
       spec,
       go,
       stop,
@@ -295,6 +317,7 @@
 
     return runner({
       root: form,
+      screen: "compare-transport",
       spec,
       go,
       stop,

@@ -66,6 +66,10 @@
       button.setAttribute("aria-selected", String(on));
       button.tabIndex = on ? 0 : -1;
     }
+    for (const place of ["explore", "compare"]) {
+      const panel = document.getElementById(place);
+      if (panel) panel.setAttribute("role", "tabpanel");
+    }
     for (const [place, form] of Object.entries(forms)) hooks(form.root, place === name);
     if (!opened.has(name)) {
       opened.add(name);
@@ -76,7 +80,7 @@
 
   function header(root, options) {
     const bar = make("header", "bv-header");
-    const brand = make("div", "bv-brand");
+    const brand = make("h1", "bv-brand");
     const logo = make("img");
     logo.src = options.logo;
     logo.alt = "";
@@ -166,9 +170,28 @@
     return [model.name, size, run.header.device].filter(Boolean).join(" · ");
   }
 
+  /* Plotly is by far the largest file: it is fetched once the first player stands, and the canvas does not wait for it. */
+  const views = BlockViz.views;
+  const players = [];
+  BlockViz.views = {};
+
+  function fetchPlotly(address) {
+    if (players.length) return;
+    const script = document.createElement("script");
+    script.src = address;
+    script.addEventListener("load", () => {
+      BlockViz.Plotly = window.Plotly;
+      BlockViz.views = views;
+      for (const control of players) control.mountViews();
+    });
+    document.head.append(script);
+  }
+
   function player(root, options) {
     root.classList.add("bv-player");
     const control = BlockViz.Player(root, options);
+    fetchPlotly(options.plotly);
+    players.push(control);
     return {
       feed(text) {
         control.feed(text);

@@ -27,10 +27,9 @@ feed();
 """
 
 
-def head(files: dict[str, Asset], plotly: bool = False) -> str:
-    """The script tags a part waits for before it is drawn."""
-    names = ("plotly.js", "blockviz.js") if plotly else ("blockviz.js",)
-    return "".join(f'<script src="{files[name].address}"></script>' for name in names)
+def head(files: dict[str, Asset]) -> str:
+    """The script tag that a part waits for before it is drawn."""
+    return f'<script src="{files["blockviz.js"].address}"></script>'
 
 
 def part(
@@ -40,7 +39,6 @@ def part(
     value: str = "",
     elem_id: str | None = None,
     classes: str = "",
-    plotly: bool = False,
     **options: Any,
 ) -> gr.HTML:
     """A part of the page drawn by `BlockViz.parts[kind](root, options, emit)`; `value` is its first text.
@@ -52,7 +50,7 @@ def part(
         value,
         html_template='<div class="bv-root"></div>',
         js_on_load=_ON_LOAD % safe,
-        head=head(files, plotly),
+        head=head(files),
         apply_default_css=False,
         elem_id=elem_id,
         elem_classes=classes.split(),
@@ -69,10 +67,10 @@ def player(
         value=value,
         elem_id=elem_id,
         classes="bv-card",
-        plotly=True,
         group=group,
         suffix=suffix,
         label=suffix.removeprefix("-").upper(),
         transport=not suffix,
         views=list(VIEWS),
+        plotly=files["plotly.js"].address,
     )

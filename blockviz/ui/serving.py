@@ -80,6 +80,9 @@ HEADERS = (
     (b"referrer-policy", b"no-referrer"),
 )
 
+LARGEST_REQUEST = 256_000
+"""Bytes of a form as the page sends it, many times over."""
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -149,14 +152,22 @@ def routes(files: dict[str, Asset]) -> list[Route]:
     return [Route("/blockviz/{name}", serve, methods=["GET", "HEAD"])]
 
 
+def _length(scope: Scope) -> int:
+    """The length that a request states for its body, in bytes; -1 when it states none."""
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit():
+            return int(value)
+    return -1
+
+
 class Guard:
-    """ASGI middleware: closes the routes of `CLOSED` and adds `HEADERS` to every answer."""
+    """ASGI middleware: closes the routes of `CLOSED`, refuses large requests, adds `HEADERS` to every answer."""
 
     def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a closed route with 404, pass everything else on."""
+        """Refuse what is closed or too large, pass everything else on."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -166,8 +177,12 @@ class Guard:
                 message["headers"] = [*message.get("headers", ()), *HEADERS]
             await send(message)
 
+        refusal: Response | None = None
         if any(scope["path"].startswith(path) for path in CLOSED):
             refusal = PlainTextResponse("This page serves no such thing.", status_code=404)
+        elif scope["method"] == "POST" and not 0 <= _length(scope) <= LARGEST_REQUEST:
+            refusal = PlainTextResponse("A request must state its length and be small.", status_code=413)
+        if refusal is not None:
             await refusal(scope, receive, send_with_headers)
             return
         await self.app(scope, receive, send_with_headers)

@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from blockviz.ui.serving import ASSETS, CLOSED, Guard, assets, routes
+from blockviz.ui.serving import ASSETS, CLOSED, LARGEST_REQUEST, Guard, assets, routes
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +47,12 @@ def test_the_routes_nobody_needs_are_closed(client: TestClient) -> None:
         for method in ("get", "post"):
             assert getattr(client, method)(path + "x").status_code == 404, path
     assert client.get("/gradio_api/queue/data").text == "open"
+
+
+def test_large_requests_and_those_without_a_length_are_refused(client: TestClient) -> None:
+    assert client.post("/gradio_api/queue/join", content=b"x" * 1000).text == "open"
+    assert client.post("/gradio_api/queue/join", content=b"x" * (LARGEST_REQUEST + 1)).status_code == 413
+    assert client.post("/gradio_api/queue/join", content=iter([b"x"])).status_code == 413
 
 
 def test_every_answer_carries_the_headers(client: TestClient) -> None:
