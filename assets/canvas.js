@@ -9,7 +9,7 @@
   const TINY_CELL = 30; // and on a phone, so that two small blocks share a row
   const WIDE_CELL = 66; // px beyond which a cell only looks empty
   const GAP = 3;
-  const FONTS = [13, 12, 11, 10, 9]; // px, tried in turn until a piece fits
+  const FONTS = [13, 12, 11, 10, 9, 8]; // px, tried in turn until a piece fits
   const GLYPH = 0.605; // width of a monospaced glyph in em
   const TIGHT = 0.055; // em taken out between the letters of a piece that needs a smaller font
   const FLAT = /^[-−–—_=~+]+$/; // a horizontal strike would hide these

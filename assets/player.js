@@ -5,6 +5,7 @@
   const el = (...parts) => BlockViz.el(...parts);
 
   const VIEWS = ["fill", "confidence", "renoising", "attention"];
+  const EMPTY = "No run yet. Generate writes one, pass by pass.";
   const GROWTH_MS = 150; // views hear of a growing run at most this often
   const BUDGET_MS = 12; // views may take this much before the browser gets to paint
   const SPEAK_MS = 1800; // while playing, a screen reader hears a pass at most this often
@@ -12,7 +13,7 @@
   class Player {
     constructor(root, options) {
       this.root = root;
-      this.options = Object.assign({ group: "explore", suffix: "", label: "", transport: true, views: VIEWS }, options);
+      this.options = Object.assign({ group: "explore", suffix: "", label: "", transport: true, views: VIEWS, empty: EMPTY }, options);
       this.bus = BlockViz.bus(this.options.group);
       this.run = new BlockViz.Run();
       this.shown = -1;
@@ -23,6 +24,8 @@
       this.hover = new BlockViz.Hover(this.frame, this.canvas.grid, () => ({ run: this.run, k: this.shown }));
       this._theme = new MutationObserver(() => this._themed());
       this._theme.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+      this._seen = new ResizeObserver(() => this._sized());
+      this._seen.observe(this.frame);
       this.frame.addEventListener("bv:pass", (event) => this.bus.seek(event.detail.pass));
       for (const type of ["click", "keydown"]) this.canvas.grid.addEventListener(type, (event) => this._cell(event));
       this.bus.join(this.bus.players, this);
@@ -30,6 +33,7 @@
 
     destroy() {
       this._theme.disconnect();
+      this._seen.disconnect();
       this.canvas.destroy();
       this.hover.destroy();
       clearTimeout(this._growth);
@@ -39,7 +43,7 @@
 
     _make() {
       const { suffix, label } = this.options;
-      this.frame = el("div", { class: "bv-frame" });
+      this.frame = el("div", { class: "bv-frame is-empty" });
       this.title = el("div", { class: "bv-title", hidden: !label }, el("b", { text: label }), el("span"));
       this.facts = new BlockViz.Facts("facts" + suffix);
       this.note = el("p", { class: "bv-note", role: "alert", hidden: true });
@@ -55,7 +59,7 @@
         this.root.append(this.frame);
         BlockViz.Transport(bar, { group: this.options.group, suffix });
       } else this.root.append(this.frame);
-      this.frame.append(this.note, canvas);
+      this.frame.append(this.note, el("p", { class: "bv-empty", text: this.options.empty }), canvas);
       this.canvas = new BlockViz.Canvas(canvas, { testid: "canvas" + suffix });
       canvas.append(this.checks.node, this.legend.node);
       this.frame.append(this._makeViews(), this.speech);
@@ -108,6 +112,16 @@
       for (const view of this._views) if (view.it && view.it.theme) view.it.theme(dark);
     }
 
+    /** A run that came while the tab was hidden is measured and drawn once there is something to measure. */
+    _sized() {
+      const on = BlockViz.visible(this.frame);
+      if (on && !this._on && this.run.passes.length > 0) {
+        this.facts.load(this.run);
+        this.bus.redraw();
+      }
+      this._on = on;
+    }
+
     get live() {
       return this.run.passes.length > 0 && this.run.end === null && this.run.error === null;
     }
@@ -123,6 +137,7 @@
       if (fresh) {
         this._fresh = false;
         this.shown = -1;
+        this.frame.classList.remove("is-empty");
         this.hover.pinned = false;
         this.hover.hide();
         this.canvas.load(this.run);

@@ -332,6 +332,20 @@ def test_a_live_run_is_followed_until_one_looks_back(page: Page) -> None:
     assert (after["pass"], after["live"], after["ended"]) == (len(lines) - 3, False, True)
 
 
+def test_before_any_run_the_player_says_so(page: Page) -> None:
+    page.evaluate("single()")
+    assert page.locator(".bv-empty").is_visible()
+    assert not page.locator("[data-testid=facts]").is_visible()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Space")
+    page.keyboard.press("n")
+    page.evaluate("frame()")
+    assert (state(page)["pass"], state(page)["passes"], state(page)["playing"]) == (0, 0, False)
+    feed(page, fake_run(seed=19))
+    assert not page.locator(".bv-empty").is_visible()
+    assert page.locator("[data-testid=facts]").is_visible()
+
+
 def test_a_run_of_another_name_replaces_the_old_one(page: Page) -> None:
     feed(page, fake_run(seed=10, run="aa"))
     feed(page, fake_run(seed=11, run="bb", length=32, block_size=8))
@@ -376,6 +390,21 @@ def test_two_players_share_one_transport(page: Page) -> None:
     page.evaluate("frame()")
     agree(page.evaluate("cells('canvas-a')"), expected(long, 1))
     agree(page.evaluate("cells('canvas-b')"), expected(short, 1))
+
+
+def test_a_run_fed_to_a_hidden_player_is_there_when_it_is_shown(page: Page) -> None:
+    page.evaluate("single()")
+    page.evaluate("document.getElementById('one').hidden = true")
+    trace = fake_run(seed=20)
+    feed(page, trace)
+    page.evaluate("frame()")
+    page.evaluate("document.getElementById('one').hidden = false; frame().then(frame)")
+    agree(page.evaluate("cells('canvas')"), expected(trace, state(page)["pass"]))
+    width = "document.querySelector('[data-fact=nfe]').getBoundingClientRect().width"
+    show(page, 0)
+    narrow = page.evaluate(width)
+    show(page, len(trace.passes) - 1)
+    assert page.evaluate(width) == narrow
 
 
 def test_a_stopped_run_says_so(page: Page) -> None:
