@@ -92,8 +92,8 @@ class Recipe:
         return replace(self, stages=(stage,))
 
 
-# First the arithmetic tables, with much practice and every block size; then the stories, mostly left to right: that
-# mode learns fastest what a story asks for, and the larger blocks share it.
+# First the arithmetic tables, with much practice and every block size; then the stories, more and more of them left to
+# right: that mode is the cheapest and learns fastest what a story asks for, and the larger blocks share it.
 MATH_STAGES = (
     Stage(
         steps=2500,
@@ -103,12 +103,21 @@ MATH_STAGES = (
         practice_steps=2750,
     ),
     Stage(
-        steps=4600,
+        steps=2250,
         block_weights=(0.50, 0.06, 0.06, 0.08, 0.18, 0.06, 0.06),
         rate=0.6,
+        rate_steps=4600,
         practice_start=0.12,
         practice_end=0.05,
         practice_steps=3000,
+    ),
+    Stage(
+        steps=2900,
+        block_weights=(0.72, 0.03, 0.03, 0.04, 0.14, 0.02, 0.02),
+        rate=0.32,
+        practice_start=0.06,
+        practice_end=0.04,
+        practice_steps=2900,
     ),
 )
 
