@@ -17,6 +17,8 @@ from blockviz.ui.summary import Summary
 
 UPDATE_SECONDS = 0.045
 """At most about 22 updates a second: more would only queue up in the browser."""
+DOUBLING_SIZE = 200_000
+"""Characters of text at which updates come half as often: Gradio compares the whole value in the browser each time."""
 
 
 @dataclass
@@ -71,7 +73,8 @@ def follow(runs: list[LiveRun], seconds: float = UPDATE_SECONDS) -> Iterator[Non
         going = [run for run in going if run.step()]
         now = time.monotonic()
         begun = all(run.passes >= 1 for run in going)
-        if going and begun and now - updated >= seconds:
+        pause = seconds * (1 + sum(run.size for run in runs) / DOUBLING_SIZE)
+        if going and begun and now - updated >= pause:
             yield
             updated = time.monotonic()
     yield
