@@ -239,11 +239,11 @@ def stream(
     *,
     checker: Checker | None = None,
     should_stop: Callable[[], bool] | None = None,
-) -> Iterator[Header | Pass | End]:
+) -> Generator[Header | Pass | End, None, None]:
     """Run one sequence and yield its header, its passes as they happen, and its end.
 
     `checker` annotates passes with verdicts; `should_stop` is asked between passes. Bad input raises SettingsError or
-    UnknownText here, before anything is yielded; the iterator may be closed at any point.
+    UnknownText here, before anything is yielded; the generator may be closed at any point.
     """
     ids = model.tokens.encode(prompt)
     draws = GeneratorDraws(settings.seed, work_device(model))
@@ -253,7 +253,7 @@ def stream(
 
 def _recorded(
     job: Job, prompt: str, checker: Checker | None, should_stop: Callable[[], bool] | None
-) -> Iterator[Header | Pass | End]:
+) -> Generator[Header | Pass | End, None, None]:
     began = time.perf_counter()
     recorder = Recorder(job.model, job.settings, len(job.prompts[0]), checker)
     yield header_of(job.model, job.settings, prompt, job.prompts[0], job.length, block_size_of(job.settings))

@@ -324,7 +324,7 @@ def test_closing_a_stream_early_is_safe_and_nothing_runs_after_it() -> None:
         for _ in range(5):
             next(items)
         count = len(calls)
-        items.close()  # type: ignore[attr-defined]
+        items.close()
         assert len(calls) == count == 3
         assert torch.is_grad_enabled()
         assert not torch.is_inference_mode_enabled()
