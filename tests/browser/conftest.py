@@ -28,7 +28,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PATIENCE_MS = 120_000  # a shared machine may be many times slower than a laptop
+PATIENCE_MS = 240_000  # a shared machine may be many times slower than a laptop
 Visit = Callable[..., Page]
 
 
