@@ -94,16 +94,15 @@ class Rotary(nn.Module):
         self.register_buffer("inv_freq", 1.0 / ROTARY_BASE**exponents)
 
     def forward(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosine and sine `[..., 1, T, head_dim]` (float32) for positions int64 `[..., T]`."""
+        """Cosine and signed sine `[..., 1, T, head_dim]` (float32) for positions int64 `[..., T]`, see `rotate`."""
         angles = positions[..., None].to(torch.float32) * self.inv_freq.to(torch.float32)
-        angles = torch.cat([angles, angles], dim=-1).unsqueeze(-3)
-        return angles.cos(), angles.sin()
+        cos, sin = angles.cos(), angles.sin()
+        return torch.cat([cos, cos], dim=-1).unsqueeze(-3), torch.cat([-sin, sin], dim=-1).unsqueeze(-3)
 
 
-def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotate `x [N, heads, T, head_dim]` by the angles given as cosine and sine; keeps the dtype of `x`."""
-    first, second = x.chunk(2, dim=-1)
-    return (x * cos + torch.cat([-second, first], dim=-1) * sin).to(x.dtype)
+def rotate(x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
+    """Rotate `x [..., T, head_dim]`; `signed_sin` is negative in its first half. Keeps the dtype of `x`."""
+    return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), signed_sin).to(x.dtype)
 
 
 class SigmaMap(nn.Module):
@@ -125,19 +124,23 @@ class SigmaMap(nn.Module):
 
 
 class LayerNorm(nn.Module):
-    """Layer normalisation with a weight, no bias, eps 1e-5."""
+    """The weight of a layer normalisation without bias; `_normalise` applies it."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(width))
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Normalise the last dimension of `x`."""
-        return F.layer_norm(x, self.weight.shape, self.weight, None, 1e-5)
+
+def _normalise(x: Tensor, weight: Tensor) -> Tensor:
+    return F.layer_norm(x, weight.shape, weight, None, 1e-5)
 
 
 class Block(nn.Module):
-    """One transformer layer: attention over cache and own tokens, then the MLP, each modulated when adaLN is on."""
+    """One transformer layer: attention over cache and own tokens, then the MLP, each modulated when adaLN is on.
+
+    The modules only hold the weights under the released format's names; the forward pass calls the functions
+    themselves, because in a network this small the calls of the modules would cost as much as their work.
+    """
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
@@ -161,15 +164,16 @@ class Block(nn.Module):
     ) -> Tensor:
         """Transform `x [N, T, width]`; `store` is (keys, values, used) of this layer's cache, or None."""
         modulation = self._modulation(condition)
-        h = self.norm1(x)
+        h = _normalise(x, self.norm1.weight)
         if modulation is not None:
             h = h * (1 + modulation[1]) + modulation[0]
         attended = self._attend(h, angles, mask, store)
         x = x + self._drop(attended if modulation is None else attended * modulation[2])
-        h = self.norm2(x)
+        h = _normalise(x, self.norm2.weight)
         if modulation is not None:
             h = h * (1 + modulation[4]) + modulation[3]
-        h = self.mlp(h)
+        up, down = self.mlp[0], self.mlp[2]
+        h = F.linear(F.gelu(F.linear(h, up.weight, up.bias), approximate="tanh"), down.weight, down.bias)
         return x + self._drop(h if modulation is None else h * modulation[5])
 
     def _modulation(self, condition: Tensor | None) -> tuple[Tensor, ...] | None:
@@ -185,21 +189,22 @@ class Block(nn.Module):
         store: tuple[Tensor, Tensor, int] | None,
     ) -> Tensor:
         batch, count, width = h.shape
-        qkv = self.attn_qkv(h).view(batch, count, 3, self.n_heads, width // self.n_heads)
-        q, k, v = qkv.permute(2, 0, 3, 1, 4).unbind(0)
-        q, k = rotate(q, *angles), rotate(k, *angles)
+        qkv = F.linear(h, self.attn_qkv.weight).view(batch, count, 3, self.n_heads, width // self.n_heads)
+        qkv = qkv.permute(2, 0, 3, 1, 4)
+        (q, k), v = rotate(qkv[:2], *angles).unbind(0), qkv[2]
         if store is not None:
             keys, values, used = store
-            keys[:, :, used : used + count] = k
-            values[:, :, used : used + count] = v
-            k, v = keys[:, :, : used + count], values[:, :, : used + count]
+            keys, values = keys[:, :, : used + count], values[:, :, : used + count]
+            keys[:, :, used:] = k
+            values[:, :, used:] = v
+            k, v = keys, values
         if k.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             # The CPU kernel's backward pass is three times slower in bfloat16 than in float32 (torch 2.13).
             with torch.autocast("cpu", enabled=False):
                 out = F.scaled_dot_product_attention(q.float(), k.float(), v.float(), attn_mask=mask)
         else:
             out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        return self.attn_out(out.transpose(1, 2).reshape(batch, count, width))
+        return F.linear(out.transpose(1, 2).reshape(batch, count, width), self.attn_out.weight)
 
     def _drop(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.dropout, self.training) if self.dropout else x
@@ -218,7 +223,7 @@ class OutputLayer(nn.Module):
 
     def forward(self, x: Tensor, condition: Tensor | None) -> Tensor:
         """Logits `[N, T, V]` of `x [N, T, width]`."""
-        x = self.norm_final(x)
+        x = _normalise(x, self.norm_final.weight)
         if self.adaLN_modulation is not None and condition is not None:
             shift, scale = self.adaLN_modulation(condition).chunk(2, dim=-1)
             x = x * (1 + scale) + shift
