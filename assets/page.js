@@ -202,6 +202,7 @@
   }
 
   function transport(root, options) {
+    root.classList.add("bv-bar"); // it wraps by its own width, as in a player
     BlockViz.Transport(root, options);
     return { feed() {} };
   }
