@@ -113,7 +113,9 @@ def visit(chromium: Browser) -> Iterator[Visit]:
     def open_page(
         address: str, width: int = 1440, height: int = 900, query: str = "", **options: object
     ) -> Page:
-        context = chromium.new_context(viewport={"width": width, "height": height}, **options)
+        # Without playback the page is still where a test looks at it, and a busy machine has less to draw.
+        calm = {"reduced_motion": "reduce", **options}
+        context = chromium.new_context(viewport={"width": width, "height": height}, **calm)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(PATIENCE_MS)

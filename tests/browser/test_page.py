@@ -80,7 +80,7 @@ def quick(page: Page, steps: int = 2) -> None:
 
 @pytest.mark.skipif(not recorded("explore"), reason="no example run is bundled yet")
 def test_an_example_plays_before_anything_is_clicked(visit: Visit, site: str) -> None:
-    page = visit(site)
+    page = visit(site, reduced_motion="no-preference")
     page.wait_for_function("BlockViz.state().playing")
     first = state(page)["pass"]
     page.wait_for_function("(first) => BlockViz.state().pass > first", arg=first)
@@ -211,6 +211,9 @@ def long_run(page: Page) -> None:
     """Start a run of thousands of passes and wait until it moves."""
     before = state(page)["run"]
     page.get_by_test_id("prompt").fill(PROMPT)
+    page.locator("#explore .bvc-more").evaluate("(more) => { more.open = true; }")
+    page.get_by_test_id("setting-fill_canvas").check()
+    page.get_by_test_id("setting-block_size").fill("4")
     page.get_by_test_id("setting-steps").fill("256")
     page.get_by_test_id("generate").click()
     page.wait_for_function("(old) => BlockViz.state().run !== old && BlockViz.state().passes > 3", arg=before)
@@ -226,7 +229,7 @@ def test_stop_keeps_what_there_is(visit: Visit, site: str) -> None:
     idle(page)
     expect(page.get_by_test_id("status")).to_contain_text("Stopped after")
     expect(page.get_by_test_id("stop")).to_be_disabled()
-    assert state(page)["passes"] < 4000
+    page.get_by_test_id("setting-fill_canvas").uncheck()
     quick(page)
     assert generate(page)["ended"]
 
@@ -241,13 +244,14 @@ def test_two_tabs_do_not_disturb_each_other(visit: Visit, site: str) -> None:
     )
     assert state(first)["run"] == mine
     assert state(first)["live"]
-    long_run(second)
-    second.get_by_test_id("stop").click()
-    second.wait_for_function("BlockViz.state().ended")
-    passes = state(first)["passes"]
-    first.wait_for_function("(passes) => BlockViz.state().passes > passes", arg=passes)
     first.get_by_test_id("stop").click()
+    long_run(second)
     idle(first)
+    expect(first.get_by_test_id("status")).to_contain_text("Stopped after")
+    passes = state(second)["passes"]
+    second.wait_for_function("(passes) => BlockViz.state().passes > passes", arg=passes)
+    second.get_by_test_id("stop").click()
+    idle(second)
 
 
 def test_compare_runs_both_under_one_scrubber(visit: Visit, site: str) -> None:
