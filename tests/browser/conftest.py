@@ -17,7 +17,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.evaluation.math_models import write_checkpoint
+from blockviz.models.block_dit import BlockDiT, NetworkConfig
+from blockviz.models.checkpoint import save
+from tests.evaluation.math_models import math_model, write_checkpoint
 
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = [
@@ -68,6 +70,10 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
     for process in ("masked", "uniform"):
         write_checkpoint(folder / f"math-{process}", process)
+    # For runs that last: the tiny ones are over before a test could stop them.
+    tokens = math_model("uniform").tokens
+    shape = NetworkConfig(hidden_size=192, n_blocks=10, n_heads=4, length=128, vocab_size=tokens.vocab_size)
+    save(folder / "slow", BlockDiT(shape), math_model("uniform").info, tokens)
     return folder
 
 

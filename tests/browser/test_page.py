@@ -211,6 +211,7 @@ def long_run(page: Page) -> None:
     """Start a run of thousands of passes and wait until it moves."""
     before = state(page)["run"]
     page.get_by_test_id("prompt").fill(PROMPT)
+    page.get_by_test_id("model").select_option("slow")
     page.locator("#explore .bvc-more").evaluate("(more) => { more.open = true; }")
     page.get_by_test_id("setting-fill_canvas").check()
     page.get_by_test_id("setting-block_size").fill("4")
@@ -229,6 +230,7 @@ def test_stop_keeps_what_there_is(visit: Visit, site: str) -> None:
     idle(page)
     expect(page.get_by_test_id("status")).to_contain_text("Stopped after")
     expect(page.get_by_test_id("stop")).to_be_disabled()
+    page.get_by_test_id("model").select_option("math-masked")
     page.get_by_test_id("setting-fill_canvas").uncheck()
     quick(page)
     assert generate(page)["ended"]
@@ -340,6 +342,7 @@ def test_without_checkpoints_the_page_says_so(visit: Visit, tmp_path: Path) -> N
         expect(page.get_by_test_id("stop")).to_be_disabled()
         page.get_by_test_id("tab-compare").click()
         expect(page.get_by_test_id("generate")).to_be_disabled()
+        page.context.close()  # before its server, whose end it would report
 
 
 @pytest.mark.parametrize(
