@@ -29,6 +29,18 @@ class Example:
 
 EXAMPLE_PROMPTS: tuple[Example, ...] = (
     Example(
+        "Doubling",
+        "ivan has 2 hats in each of 7 baskets . then the number of hats doubles . the way to the farm takes 66 minutes"
+        " . how many hats does he have in the end ?",
+        28,
+    ),
+    Example(
+        "Earning and paying",
+        "lucy earns 10 dollars at the park and 63 dollars at school . she pays 42 dollars for the balls . in the end"
+        " she has how much money ?",
+        31,
+    ),
+    Example(
         "Sharing",
         "oscar fills 6 boxes with 16 cakes each . he sells 8 baskets with 3 cakes each . he packs the cakes equally"
         " into 6 trays . how many cakes are in each tray ?",
@@ -65,13 +77,6 @@ EXAMPLE_PROMPTS: tuple[Example, ...] = (
         " together ?",
         68,
     ),
-    Example(
-        "Coming and going",
-        "there are 21 cats at the school . 10 more cats arrive . an hour later 9 cats go away . 30 more cats arrive ."
-        " how many cats are there now ?",
-        52,
-    ),
-    Example("One step", "at first hugo has 41 eggs . how many more eggs does he need to have 95 eggs ?", 54),
 )
 
 

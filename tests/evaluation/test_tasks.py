@@ -34,14 +34,14 @@ def test_example_labels_and_answers() -> None:
     assert len({example.label for example in EXAMPLE_PROMPTS}) == len(EXAMPLE_PROMPTS)
     # worked by hand
     assert [example.answer for example in EXAMPLE_PROMPTS] == [
+        2 * 7 * 2,
+        10 + 63 - 42,
         (6 * 16 - 8 * 3) // 6,
         43 + 8 * 4 + 11,
         6 * 10 // 2 + 8,
         (42 + 2 * 7 - 14 + 26) // 4,
         10 + (10 * 2 + 21),
         31 + (31 * 3 - 56),
-        21 + 10 - 9 + 30,
-        95 - 41,
     ]
 
 
@@ -50,7 +50,7 @@ def test_known_answers_do_not_depend_on_case_and_spacing() -> None:
     typed = re.sub(r" ([.?])", r"\1", example.prompt).capitalize()
     assert typed != example.prompt
     assert known_answer(typed) == example.answer
-    assert known_answer(typed.replace("16", "15")) is None
+    assert known_answer(typed.replace("66", "65")) is None
 
 
 def test_checker_judges_the_math_task_only() -> None:
