@@ -78,7 +78,6 @@ def quick(page: Page, steps: int = 2) -> None:
     page.get_by_test_id("setting-steps").fill(str(steps))
 
 
-@pytest.mark.skipif(not recorded("explore"), reason="no example run is bundled yet")
 def test_an_example_plays_before_anything_is_clicked(visit: Visit, site: str) -> None:
     page = visit(site, reduced_motion="no-preference")
     page.wait_for_function("BlockViz.state().playing")
