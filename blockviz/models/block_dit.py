@@ -161,14 +161,18 @@ class Block(nn.Module):
         mask: Tensor | None,
         store: tuple[Tensor, Tensor, int] | None,
         condition: Tensor | None,
+        first: int = 0,
     ) -> Tensor:
-        """Transform `x [N, T, width]`; `store` is (keys, values, used) of this layer's cache, or None."""
+        """Transform `x [N, T, width]` into `[N, T - first, width]`: the tokens before `first` are only read.
+
+        `store` is (keys, values, used) of this layer's cache, or None.
+        """
         modulation = self._modulation(condition)
         h = _normalise(x, self.norm1.weight)
         if modulation is not None:
             h = h * (1 + modulation[1]) + modulation[0]
-        attended = self._attend(h, angles, mask, store)
-        x = x + self._drop(attended if modulation is None else attended * modulation[2])
+        attended = self._attend(h, angles, mask, store, first)
+        x = x[:, first:] + self._drop(attended if modulation is None else attended * modulation[2])
         h = _normalise(x, self.norm2.weight)
         if modulation is not None:
             h = h * (1 + modulation[4]) + modulation[3]
@@ -187,6 +191,7 @@ class Block(nn.Module):
         angles: tuple[Tensor, Tensor],
         mask: Tensor | None,
         store: tuple[Tensor, Tensor, int] | None,
+        first: int,
     ) -> Tensor:
         batch, count, width = h.shape
         qkv = F.linear(h, self.attn_qkv.weight).view(batch, count, 3, self.n_heads, width // self.n_heads)
@@ -198,13 +203,16 @@ class Block(nn.Module):
             keys[:, :, used:] = k
             values[:, :, used:] = v
             k, v = keys, values
+        if first:
+            q = q[:, :, first:]
+            mask = mask[..., first:, :] if mask is not None else None
         if k.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             # The CPU kernel's backward pass is three times slower in bfloat16 than in float32 (torch 2.13).
             with torch.autocast("cpu", enabled=False):
                 out = F.scaled_dot_product_attention(q.float(), k.float(), v.float(), attn_mask=mask)
         else:
             out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        return F.linear(out.transpose(1, 2).reshape(batch, count, width), self.attn_out.weight)
+        return F.linear(out.transpose(1, 2).reshape(batch, count - first, width), self.attn_out.weight)
 
     def _drop(self, x: Tensor) -> Tensor:
         return F.dropout(x, self.dropout, self.training) if self.dropout else x
@@ -281,10 +289,12 @@ class BlockDiT(nn.Module):
         x = self.vocab_embed(tokens)
         for layer, block in enumerate(self.blocks):
             store = (cache.keys[layer], cache.values[layer], used) if cache is not None else None
-            x = block(x, angles, mask, store, condition)
+            # No later layer reads the tokens without output, so the last layer does not compute them.
+            first = first_output if layer == len(self.blocks) - 1 else 0
+            x = block(x, angles, mask, store, condition, first)
         if cache is not None:
             cache.length = used + commit
-        return self.output_layer(x[:, first_output:], condition)
+        return self.output_layer(x, condition)
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:

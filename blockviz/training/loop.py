@@ -29,11 +29,12 @@ from blockviz.training.batches import TAIL_CHANCE, Example, Streams, assemble, g
 from blockviz.training.corpus import VALIDATION_SEED, MathCorpus
 from blockviz.training.objective import Noised, block_times, corrupt, cross_entropy, predict
 from blockviz.training.optimiser import Optimiser
-from blockviz.training.recipes import Recipe
+from blockviz.training.recipes import RECIPES, Recipe
 from blockviz.training.runfiles import (
     LOSSES,
     VALIDATION,
     Log,
+    finished_weights,
     load_state,
     plot_losses,
     save_state,
@@ -63,7 +64,13 @@ class StepResult:
 class Trainer:
     """A training run in one process: network, optimiser, corpus, and the step counter."""
 
-    def __init__(self, recipe: Recipe, place: Place, autocast: bool = True) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        place: Place,
+        autocast: bool = True,
+        start: dict[str, torch.Tensor] | None = None,
+    ) -> None:
         self.recipe = recipe
         self.place = place
         self.autocast = autocast
@@ -81,6 +88,8 @@ class Trainer:
         )
         self.net = BlockDiT(config)
         self.net.initialise(torch.Generator().manual_seed(recipe.seed))
+        if start is not None:
+            self.net.load_state_dict(fit_vocabulary(start, self.process.vocab_size), strict=False)
         self.net.to(place.device).train()
         self.optimiser = Optimiser(self.net, recipe)
         self.corpus = MathCorpus(recipe, self.tokens)
@@ -233,9 +242,13 @@ def train(
 ) -> Trainer:
     """Run a recipe to its end (or to step `until`) with its files in `run`; returns the trainer.
 
-    Raises RunError when a run is to be resumed that is not there or was made with another recipe.
+    The run that a recipe starts from lies beside `run`, in a folder of its recipe's name. Raises RunError when a run
+    that is to be resumed or started from is not there, was made with another recipe, or has not ended.
     """
-    trainer = Trainer(recipe, place, autocast)
+    start = None
+    if recipe.starts_from is not None and not resume:
+        start = finished_weights(run.parent / recipe.starts_from, RECIPES[recipe.starts_from])
+    trainer = Trainer(recipe, place, autocast, start)
     if resume:
         tensors, progress = load_state(run, recipe)
         trainer.optimiser.restore(tensors)
@@ -265,6 +278,21 @@ def train(
     if lead:
         plot_losses(run)
     return trainer
+
+
+def fit_vocabulary(weights: dict[str, torch.Tensor], vocab_size: int) -> dict[str, torch.Tensor]:
+    """Weights of a network without MASK for one with a MASK as last token, or unchanged where the sizes agree.
+
+    To the old network a token of pure noise looked like any token, so the mean of all embeddings stands for it.
+    """
+    embedding = weights["vocab_embed.embedding"]
+    if len(embedding) == vocab_size:
+        return weights
+    fitted = dict(weights)
+    fitted["vocab_embed.embedding"] = torch.cat([embedding, embedding.mean(dim=0, keepdim=True)])
+    for name in ("output_layer.linear.weight", "output_layer.linear.bias"):
+        fitted[name] = torch.cat([weights[name], torch.zeros_like(weights[name][:1])])
+    return fitted
 
 
 def _loss_row(trainer: Trainer, result: StepResult) -> dict[str, float | int | None]:

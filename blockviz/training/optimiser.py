@@ -17,7 +17,7 @@ class Optimiser:
         self.recipe = recipe
         self.parts: dict[str, tuple[torch.optim.Optimizer, dict[str, nn.Parameter], float]] = {
             "muon": (
-                torch.optim.Muon(trunk.values(), lr=recipe.muon_rate, weight_decay=0.0),
+                torch.optim.Muon(trunk.values(), lr=recipe.muon_rate, weight_decay=recipe.muon_decay),
                 trunk,
                 recipe.muon_rate,
             ),

@@ -48,15 +48,16 @@ class Stage:
 
 @dataclass(frozen=True)
 class Recipe:
-    """One training run: `stages` one after the other.
+    """One training run: `stages` one after the other, from fresh weights or from those another recipe ended with.
 
     `canvas` in tokens; `batch` in sequences per optimiser step over all processes; `muon_rate` and `adamw_rate` are
-    the peak learning rates of the trunk's matrices and of the rest.
+    the peak learning rates of the trunk's matrices and of the rest; `muon_decay` is the matrices' weight decay.
     """
 
     name: str
     process: Process
     stages: tuple[Stage, ...]
+    starts_from: str | None = None
     block_sizes: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 128)
     corpus: CorpusName = "math"
     canvas: int = 128
@@ -67,6 +68,7 @@ class Recipe:
     batch: int = 32
     muon_rate: float = 2e-2
     adamw_rate: float = 2e-3
+    muon_decay: float = 0.0
     gradient_clip: float = 1.0
     ema_decay: float = 0.999
     seed: int = 0
@@ -89,12 +91,12 @@ class Recipe:
         stage = replace(
             self.stages[-1], steps=steps, rate=1.0, rate_steps=0, warmup_steps=min(100, steps // 10)
         )
-        return replace(self, stages=(stage,))
+        return replace(self, stages=(stage,), starts_from=None)
 
 
 # First the arithmetic tables, with much practice and every block size; then the stories, more and more of them left to
 # right: that mode is the cheapest and learns fastest what a story asks for, and the larger blocks share it.
-MATH_STAGES = (
+BASE_STAGES = (
     Stage(
         steps=2500,
         block_weights=(0.25, 0.10, 0.10, 0.15, 0.20, 0.10, 0.10),
@@ -121,7 +123,22 @@ MATH_STAGES = (
     ),
 )
 
+MATH_STAGE = Stage(
+    steps=11500,
+    block_weights=(0.62, 0.04, 0.04, 0.06, 0.16, 0.05, 0.03),
+    rate=0.6,
+    warmup_steps=100,
+    practice_start=0.05,
+    practice_end=0.05,
+)
+
 RECIPES: dict[str, Recipe] = {
-    "math-masked": Recipe("math-masked", "masked", MATH_STAGES),
-    "math-uniform": Recipe("math-uniform", "uniform", MATH_STAGES),
+    # Uniform noise learned to read the stories twice as fast as masked noise, so both models start from it.
+    "math-base": Recipe("math-base", "uniform", BASE_STAGES),
+    "math-masked": Recipe(
+        "math-masked", "masked", (MATH_STAGE,), starts_from="math-base", muon_decay=0.05, seed=1
+    ),
+    "math-uniform": Recipe(
+        "math-uniform", "uniform", (MATH_STAGE,), starts_from="math-base", muon_decay=0.05, seed=1
+    ),
 }

@@ -48,6 +48,15 @@ def load_state(folder: Path, recipe: Recipe) -> tuple[dict[str, Tensor], dict[st
     return load_file(path), json.loads(metadata["progress"])
 
 
+def finished_weights(folder: Path, recipe: Recipe) -> dict[str, Tensor]:
+    """The averaged weights a run of this recipe ended with; raises RunError when it is not there or not at its end."""
+    tensors, progress = load_state(folder, recipe)
+    if progress["step"] < recipe.steps:
+        raise RunError(f"the run in {folder} stands at step {progress['step']} of {recipe.steps}")
+    prefix = "average/"
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
 class Log:
     """Appends rows to a CSV; on resuming after `step`, rows of later steps are dropped first."""
 
