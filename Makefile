@@ -80,6 +80,10 @@ format: .venv/dev.stamp ## rewrite the formatting
 bench: browser ## measure the ratios of the README's table, write bench/results.json and the table
 	@CHROMIUM="$$(tail -n 1 .venv/chromium)" $(PY) -m bench $(ARGS)
 
+.PHONY: train-math-base
+train-math-base: .venv/run.stamp ## train what both bundled models start from (hours; first)
+	$(PY) -m blockviz train math-base --out runs/checkpoints $(ARGS)
+
 .PHONY: train-math-masked
 train-math-masked: .venv/run.stamp ## train the bundled masked model (hours)
 	$(PY) -m blockviz train math-masked --out runs/checkpoints $(ARGS)

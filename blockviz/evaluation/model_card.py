@@ -70,8 +70,9 @@ def write_card(model: Model, folder: Path, table: Mapping[str, Any]) -> Path:
         + (", MASK)" if model.info.process == "masked" else ")")
         + " |",
         *(
-            f"| block sizes and weights, {stage.steps:,} steps | {_pairs(recipe, stage)} |"
-            for stage in recipe.stages
+            f"| block sizes and weights, {part.name}, {stage.steps:,} steps | {_pairs(part, stage)} |"
+            for part in recipe.lineage
+            for stage in part.stages
         ),
         f"| noise schedule | {recipe.schedule} |",
         f"| weights' SHA-256 (first 16 digits) | `{model.content_hash}` |",
@@ -81,11 +82,12 @@ def write_card(model: Model, folder: Path, table: Mapping[str, Any]) -> Path:
         "Word problems made by this project's own generator (`blockviz/training/word_problems.py`): one to five steps, "
         "every number from 0 to 99, one equation per step. One problem structure in fifty is kept for testing by a "
         "hash of its wording and numbers, so no test structure was seen in training. Rows of bare equations are mixed "
-        f"in: {recipe.stages[0].practice_start:.0%} of the rows at first, {recipe.stages[-1].practice_end:.0%} in "
-        "the end.",
+        f"in: {recipe.lineage[0].stages[0].practice_start:.0%} of the rows at first, "
+        f"{recipe.stages[-1].practice_end:.0%} in the end.",
         "",
         "## Training",
         "",
+        *_base_lines(recipe, training),
         f"`python -m blockviz train {recipe.name}`: {training['steps']:,} optimiser steps of {recipe.batch} sequences "
         f"({training['sequences']:,} in all), {training['seconds'] / 60:.0f} minutes on one CPU core, bfloat16 "
         "autocast, Muon on the trunk's matrices and AdamW on the rest, cosine rate, average of the weights "
@@ -118,6 +120,21 @@ def write_card(model: Model, folder: Path, table: Mapping[str, Any]) -> Path:
     path = folder / "README.md"
     path.write_text("\n".join(lines), encoding="utf-8")
     return path
+
+
+def _base_lines(recipe: Recipe, training: Mapping[str, Any]) -> list[str]:
+    if recipe.starts_from is None:
+        return []
+    base = RECIPES[recipe.starts_from]
+    minutes = (
+        f", {training['base_seconds'] / 60:.0f} minutes on one CPU core" if "base_seconds" in training else ""
+    )
+    return [
+        f"The weights start from `python -m blockviz train {base.name}`, which uses {base.process} noise: "
+        f"{base.steps:,} optimiser steps of {base.batch} sequences{minutes}. At block size 1 the noise says nothing "
+        "about the text, so what one process learned there holds for the other.",
+        "",
+    ]
 
 
 def _pairs(recipe: Recipe, stage: Stage) -> str:

@@ -9,14 +9,15 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
 from blockviz.models.checkpoint import CheckpointError, pick_device
 from blockviz.training.loop import Place, train
-from blockviz.training.recipes import RECIPES
-from blockviz.training.runfiles import RunError
+from blockviz.training.recipes import RECIPES, Recipe
+from blockviz.training.runfiles import RunError, load_state
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,8 +59,15 @@ def run_command(arguments: argparse.Namespace) -> Path | None:
             until=0 if arguments.export_only else arguments.until,
         )
         if place.rank == 0 and (arguments.export_only or trainer.step >= recipe.steps):
-            return trainer.export(arguments.out / recipe.name, {})
+            return trainer.export(arguments.out / recipe.name, _base_figures(run, recipe))
     return None
+
+
+def _base_figures(run: Path, recipe: Recipe) -> dict[str, Any]:
+    if recipe.starts_from is None:
+        return {}
+    _, progress = load_state(run.parent / recipe.starts_from, RECIPES[recipe.starts_from])
+    return {"base_seconds": round(progress["seconds"])}
 
 
 @contextlib.contextmanager

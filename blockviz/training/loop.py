@@ -275,7 +275,7 @@ def train(
                 progress = {"step": trainer.step, "seconds": trainer.seconds}
                 save_state(run, trainer.optimiser.state(), recipe, progress)
     bar.close()
-    if lead:
+    if lead and trainer.step:
         plot_losses(run)
     return trainer
 

@@ -86,6 +86,12 @@ class Recipe:
             step -= stage.steps
         return self.stages[-1], step
 
+    @property
+    def lineage(self) -> tuple[Recipe, ...]:
+        """This recipe behind those it starts from, in the order in which they are run."""
+        before = RECIPES[self.starts_from].lineage if self.starts_from is not None else ()
+        return (*before, self)
+
     def with_steps(self, steps: int) -> Recipe:
         """The last stage's mixture alone, from fresh weights, for a trial of another length."""
         stage = replace(
