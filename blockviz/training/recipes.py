@@ -130,7 +130,7 @@ BASE_STAGES = (
 )
 
 MATH_STAGE = Stage(
-    steps=11500,
+    steps=9000,
     block_weights=(0.62, 0.04, 0.04, 0.06, 0.16, 0.05, 0.03),
     rate=0.6,
     warmup_steps=100,
