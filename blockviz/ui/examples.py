@@ -12,7 +12,7 @@ from typing import Literal
 
 from blockviz.sampling.passes import Header, TraceError
 from blockviz.sampling.trace_reader import LineReader
-from blockviz.ui.serving import ASSETS
+from blockviz.views.bundle import ASSETS
 
 EXAMPLES = ASSETS / "examples"
 LARGEST = 4_000_000

@@ -7,11 +7,8 @@ Gradio's own routes for files, uploads, proxies and component calls, none of whi
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from starlette.middleware import Middleware
@@ -19,22 +16,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from blockviz.views.templates import SCRIPTS as VIEW_SCRIPTS
-from blockviz.views.templates import STYLES as VIEW_STYLES
-from blockviz.views.templates import templates
-
-ASSETS = Path(__file__).resolve().parents[2] / "assets"
-PLAYER_SCRIPTS = (
-    "dom.js",
-    "trace.js",
-    "canvas.js",
-    "hover.js",
-    "facts.js",
-    "bus.js",
-    "transport.js",
-    "player.js",
-)
-PAGE_SCRIPTS = ("fields.js", "forms.js", "page.js")
+from blockviz.views.bundle import ASSETS, page_script, plotly_script, style
 
 # Gradio's routes that would serve, fetch or store what a visitor names.
 CLOSED = tuple(
@@ -108,27 +90,11 @@ class Asset:
         return f"blockviz/{self.name}?v={self.version}"
 
 
-def bundle(names: tuple[str, ...]) -> bytes:
-    """The named files of assets/, one after another."""
-    return b"\n".join((ASSETS / name).read_bytes() for name in names) + b"\n"
-
-
-def plotly_script() -> bytes:
-    """The installed plotly's own plotly.min.js, read without importing plotly."""
-    spec = find_spec("plotly")
-    if spec is None or spec.origin is None:
-        raise FileNotFoundError("plotly is not installed; install requirements.txt")
-    return (Path(spec.origin).parent / "package_data" / "plotly.min.js").read_bytes()
-
-
 def assets() -> dict[str, Asset]:
     """Every file the page needs, by name."""
-    views = f"window.BlockViz.templates = {json.dumps(templates())};\n".encode()
-    scripts = bundle(PLAYER_SCRIPTS + tuple(VIEW_SCRIPTS) + PAGE_SCRIPTS) + views
-    styles = bundle(("theme.css", "player.css", *VIEW_STYLES))
     files = (
-        Asset("blockviz.js", scripts, "text/javascript; charset=utf-8"),
-        Asset("blockviz.css", styles, "text/css; charset=utf-8"),
+        Asset("blockviz.js", page_script(), "text/javascript; charset=utf-8"),
+        Asset("blockviz.css", style(), "text/css; charset=utf-8"),
         Asset("plotly.js", plotly_script(), "text/javascript; charset=utf-8"),
         Asset("logo.svg", (ASSETS / "logo.svg").read_bytes(), "image/svg+xml"),
     )

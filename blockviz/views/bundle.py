@@ -1,0 +1,61 @@
+"""The scripts and styles of the browser side: one list for the page and for exported pages, read from `assets/`."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+from blockviz.views.templates import SCRIPTS as VIEW_SCRIPTS
+from blockviz.views.templates import STYLES as VIEW_STYLES
+from blockviz.views.templates import templates
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+PLAYER_SCRIPTS = (
+    "dom.js",
+    "trace.js",
+    "canvas.js",
+    "hover.js",
+    "facts.js",
+    "bus.js",
+    "transport.js",
+    "player.js",
+)
+PAGE_SCRIPTS = ("fields.js", "forms.js", "page.js")
+STYLES = ("theme.css", "player.css", *VIEW_STYLES)
+EXPORT_SCRIPTS = ("export.js",)
+EXPORT_STYLES = ("export.css",)
+
+
+def bundle(names: tuple[str, ...]) -> bytes:
+    """The named files of assets/, one after another."""
+    return b"\n".join((ASSETS / name).read_bytes() for name in names) + b"\n"
+
+
+def player_script() -> bytes:
+    """The player with its views and their templates; needs nothing else but, for the views, Plotly."""
+    return bundle(PLAYER_SCRIPTS + tuple(VIEW_SCRIPTS)) + _templates()
+
+
+def page_script() -> bytes:
+    """The player and what only the live page has (forms, tabs)."""
+    return bundle(PLAYER_SCRIPTS + tuple(VIEW_SCRIPTS) + PAGE_SCRIPTS) + _templates()
+
+
+def style() -> bytes:
+    """The style of the page and the player."""
+    return bundle(STYLES)
+
+
+def _templates() -> bytes:
+    # No "<": exported pages carry this inside a script element.
+    text = json.dumps(templates()).replace("<", "\\u003c")
+    return f"window.BlockViz.templates = {text};\n".encode()
+
+
+def plotly_script() -> bytes:
+    """The installed plotly's own plotly.min.js, read without importing plotly."""
+    spec = find_spec("plotly")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("plotly is not installed; install requirements.txt")
+    return (Path(spec.origin).parent / "package_data" / "plotly.min.js").read_bytes()
