@@ -7,7 +7,9 @@
   const STATES = ["prompt", "unopened", "noise", "proposed", "revealed", "kept", "renoised", "committed", "after_end"];
   const REASONS = ["none", "prompt", "revealed", "resampled", "renoised", "kept"];
   const CODE = Object.fromEntries(STATES.map((name, code) => [name, code]));
-  const FORMAT = 1;
+  /* Format 2 added to the model what kind of attention and cache it has, and to a pass its attention weights. */
+  const FORMAT = 2;
+  const OLDEST_FORMAT = 1;
   const EMPTY = new Float32Array(0);
   /* Fixed-point scales of the numeric columns. */
   const SCALE = { conf: 1e-4, ent: 1e-3, ar: 1e-3, score: 1e-3 };
@@ -82,8 +84,10 @@
         this.error = "This is not a BlockViz run: its first line has no format number.";
         return;
       }
-      if (data.blockviz !== FORMAT) {
-        this.error = `This run has format ${data.blockviz}; this page reads format ${FORMAT}.`;
+      const format = data.blockviz;
+      if (!Number.isInteger(format) || format < OLDEST_FORMAT || format > FORMAT) {
+        const newer = format > FORMAT ? ", newer than this page" : "";
+        this.error = `This run has format ${format}${newer}; this page reads formats ${OLDEST_FORMAT} to ${FORMAT}.`;
         return;
       }
       const length = data.length;
@@ -175,6 +179,7 @@
         placed,
         checks,
         noise: data.noise || null,
+        attn: typeof data.attn === "string" ? data.attn : null, // read by views_weights.js
         _raw: { conf: data.conf, ent: data.ent, ar: data.ar, score: data.score, top: data.top },
         _columns: {},
       });

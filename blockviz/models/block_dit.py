@@ -83,6 +83,30 @@ class KVCache:
         self.length = length
 
 
+@dataclass
+class AttentionRequest:
+    """Asks one forward for the attention weights that its last `queries` tokens have in `layer` (from 0).
+
+    The forward answers in `weights`, float32 `[N, heads, queries, K]`, computed beside its own attention, whose result
+    stays the same bit for bit.
+    """
+
+    layer: int
+    queries: int
+    weights: Tensor | None = None
+
+
+def softmax_weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
+    """softmax(q k^T / sqrt(d)) over the keys that `mask` allows, in float32.
+
+    `q [N, heads, Q, d]`, `k [N, heads, K, d]`; `mask` bool for `[N, heads, Q, K]` by broadcasting, or None for all.
+    """
+    scores = q.float() @ k.float().transpose(-1, -2) / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return scores.softmax(dim=-1)
+
+
 class Rotary(nn.Module):
     """Rotary position embedding on non-interleaved halves, base 10000."""
 
@@ -162,16 +186,17 @@ class Block(nn.Module):
         store: tuple[Tensor, Tensor, int] | None,
         condition: Tensor | None,
         first: int = 0,
+        request: AttentionRequest | None = None,
     ) -> Tensor:
         """Transform `x [N, T, width]` into `[N, T - first, width]`: the tokens before `first` are only read.
 
-        `store` is (keys, values, used) of this layer's cache, or None.
+        `store` is (keys, values, used) of this layer's cache, or None; `request` is answered by this layer.
         """
         modulation = self._modulation(condition)
         h = _normalise(x, self.norm1.weight)
         if modulation is not None:
             h = h * (1 + modulation[1]) + modulation[0]
-        attended = self._attend(h, angles, mask, store, first)
+        attended = self._attend(h, angles, mask, store, first, request)
         x = x[:, first:] + self._drop(attended if modulation is None else attended * modulation[2])
         h = _normalise(x, self.norm2.weight)
         if modulation is not None:
@@ -192,6 +217,7 @@ class Block(nn.Module):
         mask: Tensor | None,
         store: tuple[Tensor, Tensor, int] | None,
         first: int,
+        request: AttentionRequest | None,
     ) -> Tensor:
         batch, count, width = h.shape
         qkv = F.linear(h, self.attn_qkv.weight).view(batch, count, 3, self.n_heads, width // self.n_heads)
@@ -206,6 +232,9 @@ class Block(nn.Module):
         if first:
             q = q[:, :, first:]
             mask = mask[..., first:, :] if mask is not None else None
+        if request is not None:
+            rows = None if mask is None else mask[..., -request.queries :, :]
+            request.weights = softmax_weights(q[:, :, -request.queries :], k, rows)
         if k.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             # The CPU kernel's backward pass is three times slower in bfloat16 than in float32 (torch 2.13).
             with torch.autocast("cpu", enabled=False):
@@ -270,13 +299,15 @@ class BlockDiT(nn.Module):
         cache: KVCache | None = None,
         commit: int = 0,
         first_output: int = 0,
+        attention: AttentionRequest | None = None,
     ) -> Tensor:
         """Logits of one network call (one NFE).
 
         `tokens` int64 `[N, T]`; `positions` int64 `[T]` or `[N, T]`; `mask` bool `[T, K]` or `[N, T, K]`, True
         where attention is allowed, or None for everything. The K keys are the cache's committed tokens followed
         by the T tokens of this call, whose first `commit` tokens become committed. Returns float logits
-        `[N, T - first_output, V]` of the tokens from `first_output` on. Raises ValueError when the cache is full.
+        `[N, T - first_output, V]` of the tokens from `first_output` on. `attention` asks one layer for its weights.
+        Raises ValueError when the cache is full.
         """
         count = tokens.shape[1]
         used = cache.length if cache is not None else 0
@@ -291,7 +322,8 @@ class BlockDiT(nn.Module):
             store = (cache.keys[layer], cache.values[layer], used) if cache is not None else None
             # No later layer reads the tokens without output, so the last layer does not compute them.
             first = first_output if layer == len(self.blocks) - 1 else 0
-            x = block(x, angles, mask, store, condition, first)
+            asked = attention if attention is not None and attention.layer == layer else None
+            x = block(x, angles, mask, store, condition, first, asked)
         if cache is not None:
             cache.length = used + commit
         return self.output_layer(x, condition)

@@ -8,7 +8,7 @@ clean prefix again and must give the same predictions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -17,31 +17,45 @@ from blockviz.diffusion.prediction import log_probs
 from blockviz.models.attention import clean_to_clean, generation_mask, verification_mask
 from blockviz.models.block_dit import KVCache
 from blockviz.models.checkpoint import Model
+from blockviz.sampling.attention_recording import AttentionRecording
 
 
 @dataclass(frozen=True)
 class Call:
-    """One forward: `cached` tokens were read from the cache, `clean` further tokens were carried before the window."""
+    """One forward: `cached` tokens were read from the cache, `clean` further tokens were carried before the window.
+
+    `attention` are the codes uint8 `[heads, W, stop]` of the window's attention weights, where they are recorded.
+    """
 
     cached: int
     clean: int
+    attention: Tensor | None = field(default=None, compare=False)
 
 
 class Denoiser:
     """The network behind a run of `rows` sequences on a canvas of `length` positions.
 
     `rows_denoise` and `rows_verify` (int64 `[rows]`) count, for each sequence, the forwards in which it was active;
-    `nfe_denoise` and `nfe_verify` count the forwards themselves. `device` is `work_device(model)`.
+    `nfe_denoise` and `nfe_verify` count the forwards themselves. `device` is `work_device(model)`. With `recording`,
+    which is for one row, every call brings its attention codes along.
     """
 
     def __init__(
-        self, model: Model, rows: int, length: int, widest: int, temperature: float, use_cache: bool
+        self,
+        model: Model,
+        rows: int,
+        length: int,
+        widest: int,
+        temperature: float,
+        use_cache: bool,
+        recording: AttentionRecording | None = None,
     ) -> None:
         config = model.config
         self.net = model.net
         self.net_device = model.device
         self.device = work_device(model)
         self.temperature = temperature
+        self.recording = recording
         self.x0_causal = config.x0_causal
         self.forbidden = tuple(forbidden_ids(model))
         self.positions = torch.arange(length, device=self.net_device)
@@ -69,12 +83,21 @@ class Denoiser:
         if clean:
             mask = generation_mask(cached, clean, stop - start, block_size, self.x0_causal)
             mask = mask.to(self.net_device)
+        recording = self.recording
+        request = None if recording is None else recording.request(stop - start)
         logits = self.net(
-            tokens, self.positions[cached:stop], mask, self.cache, commit=clean, first_output=clean
+            tokens,
+            self.positions[cached:stop],
+            mask,
+            self.cache,
+            clean,
+            first_output=clean,
+            attention=request,
         )
         self.nfe_denoise += 1
         self.rows_denoise += active.cpu()
-        return self._log_probs(logits), Call(cached, clean)
+        codes = None if recording is None or request is None else recording.of_denoising(request)
+        return self._log_probs(logits), Call(cached, clean, codes)
 
     def verify(
         self, canvas: Tensor, proposal: Tensor, noise: Tensor, start: int, active: Tensor
@@ -91,10 +114,14 @@ class Denoiser:
         tokens = torch.cat([canvas[:, cached:start], proposal, noise], dim=1).to(self.net_device)
         positions = torch.cat([self.positions[cached:stop], self.positions[start:stop]])
         mask = self._verification_mask(cached, start, stop)
-        logits = self.net(tokens, positions, mask, self.cache, commit=0, first_output=clean + count)
+        recording = self.recording
+        request = None if recording is None else recording.request(count)
+        first = clean + count
+        logits = self.net(tokens, positions, mask, self.cache, 0, first_output=first, attention=request)
         self.nfe_verify += 1
         self.rows_verify += active.cpu()
-        return self._log_probs(logits), Call(cached, clean)
+        codes = None if recording is None or request is None else recording.of_verification(request)
+        return self._log_probs(logits), Call(cached, clean, codes)
 
     def _cached(self, start: int) -> int:
         """Tokens of the clean prefix before `start` that the cache holds; anything it holds beyond is forgotten."""

@@ -2,7 +2,7 @@
 
 Numbers are rounded to fixed point when a pass is made, so that what is in memory, in a file and on the page is the
 same: probabilities to 1e-4 (those of candidates to 1e-3), nats and scores to 1e-3 (clipped to +-99), alphas to 1e-6,
-milliseconds to 1e-3.
+milliseconds to 1e-3. Attention weights are kept in 8 bits, see `attention_weights`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from blockviz.sampling.settings import SamplerSettings
 
-FORMAT = 1
+FORMAT = 2
 TOP = 5
 """Candidates recorded per position."""
 
@@ -39,6 +39,11 @@ PROBABILITY_SCALE = 10_000.0
 TOP_SCALE = 1_000.0
 SCORE_SCALE = 1_000.0
 SCORE_LIMIT = 99.0
+ATTENTION_STEPS = 255
+MAX_ATTENTION_CALL = 2 * 2**20
+"""Bytes of the attention weights of one network call, so that the line of a pass stays under `trace.MAX_LINE_BYTES`."""
+MAX_ATTENTION_RUN = 16 * 2**20
+"""Bytes of the attention weights of a whole run."""
 
 Ints = NDArray[np.int32]
 Codes = NDArray[np.uint8]
@@ -61,7 +66,11 @@ class Check:
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """The model of a run, as its trace names it. `hash` is the content hash of its weights; `task` "math" or None."""
+    """The model of a run, as its trace names it. `hash` is the content hash of its weights; `task` "math" or None.
+
+    `x0_causal` says whether its clean tokens attend causally (else by blocks); `kv_bytes` are the bytes of one element
+    of a cached key or value. Traces of format 1 do not say; there they are True and 4, as for every model of its time.
+    """
 
     name: str
     hash: str
@@ -73,6 +82,12 @@ class ModelFacts:
     layers: int
     heads: int
     head_dim: int
+    x0_causal: bool = True
+    kv_bytes: int = 4
+
+    def cache_bytes(self, length: int) -> int:
+        """Bytes of the keys and values of `length` cached tokens of one sequence, over all layers."""
+        return 2 * self.layers * self.heads * self.head_dim * length * self.kv_bytes
 
 
 @dataclass(frozen=True)
@@ -126,7 +141,9 @@ class Pass:
     decided); `top_ids` int32 [W, 5] (-1 where there is none) with `top_probs`; `verify_tokens` int32 (-1 unless drawn).
     `nfe_denoise` and `nfe_verify` count network calls of the run so far; `cached` is the cache length in tokens before
     this pass' call, `clean` the clean tokens which that call carried and committed; `k` positions were re-noised, of
-    which `cut` is the lowest score.
+    which `cut` is the lowest score. `attention` (read-only uint8 [heads, W, stop], or None where not recorded) are
+    codes of the weights that the window gave to canvas positions 0 .. stop-1 (see `attention_weights`): its own
+    positions at their places in the window; in a verify pass, before i the proposal, and at i the noise token itself.
     """
 
     phase: Phase
@@ -155,6 +172,7 @@ class Pass:
     top_probs: Floats
     verify_tokens: Ints
     checks: tuple[Check, ...] = ()
+    attention: Codes | None = None
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -173,6 +191,8 @@ class Pass:
         ids, probs = _candidates(self.top_ids, self.top_probs)
         put(self, "top_ids", ids)
         put(self, "top_probs", probs)
+        if self.attention is not None:
+            put(self, "attention", _copy(self.attention, np.uint8))
         self._check_shapes()
 
     def _check_shapes(self) -> None:
@@ -186,6 +206,10 @@ class Pass:
                 raise TraceError(f"{name} has shape {getattr(self, name).shape}, ({width},) expected.")
         if self.top_ids.shape != (width, TOP) or self.top_probs.shape != (width, TOP):
             raise TraceError(f"top candidates have shape {self.top_ids.shape}, ({width}, {TOP}) expected.")
+        if self.attention is not None and self.attention.shape[1:] != (width, self.stop):
+            raise TraceError(
+                f"attention has shape {self.attention.shape}, (heads, {width}, {self.stop}) expected."
+            )
 
     @classmethod
     def record(
@@ -217,6 +241,7 @@ class Pass:
         top_probs: ArrayLike | None = None,
         verify_tokens: ArrayLike | None = None,
         checks: Iterable[Check] = (),
+        attention: ArrayLike | None = None,
     ) -> Pass:
         """A pass from arrays, lists or CPU tensors; what is left out is "not known" (NaN, -1, reason none)."""
         width = stop - start
@@ -250,6 +275,7 @@ class Pass:
             if verify_tokens is None
             else np.asarray(verify_tokens),
             checks=tuple(checks),
+            attention=None if attention is None else np.asarray(attention),
         )
 
     def same(self, other: Pass, ignore: frozenset[str] = frozenset()) -> bool:
@@ -258,6 +284,8 @@ class Pass:
             mine, theirs = getattr(self, name), getattr(other, name)
             if name in ignore:
                 continue
+            if isinstance(mine, np.ndarray) != isinstance(theirs, np.ndarray):
+                return False
             if isinstance(mine, np.ndarray):
                 if mine.shape != theirs.shape or mine.tobytes() != theirs.tobytes():
                     return False
@@ -276,6 +304,15 @@ _LOWEST = np.array([[0.0], [-SCORE_LIMIT], [-SCORE_LIMIT], [-SCORE_LIMIT]])
 _HIGHEST = np.array([[1.0], [SCORE_LIMIT], [0.0], [SCORE_LIMIT]])
 _SCALES = np.array([[PROBABILITY_SCALE], [SCORE_SCALE], [SCORE_SCALE], [SCORE_SCALE]])
 _PASS_FIELDS: tuple[str, ...] = tuple(entry.name for entry in fields(Pass))
+
+
+def attention_weights(codes: Codes) -> Floats:
+    """Weights of attention codes uint8: (code / 255) squared, float32.
+
+    A code is round(255 sqrt(weight)), so that a weight is off by at most sqrt(weight) / 255 + 4e-6: steps are finest
+    where weights are small, and one of a thousand equal keys is not rounded to nothing.
+    """
+    return (codes.astype(np.float32) / np.float32(ATTENTION_STEPS)) ** 2
 
 
 def _copy(values: Any, dtype: type) -> NDArray[Any]:

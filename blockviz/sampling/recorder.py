@@ -114,6 +114,7 @@ class Recorder:
             top_probs=window.shown_probs,
             verify_tokens=window.verify_tokens,
             checks=self.checks,
+            attention=call.attention.numpy() if calls and call.attention is not None else None,
         )
 
     def _check(self) -> None:
@@ -263,6 +264,8 @@ def header_of(
             layers=config.n_blocks,
             heads=config.n_heads,
             head_dim=config.head_dim,
+            x0_causal=config.x0_causal,
+            kv_bytes=next(model.net.parameters()).element_size(),
         ),
         settings=settings,
         prompt=prompt,

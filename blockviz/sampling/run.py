@@ -16,6 +16,7 @@ from torch import Tensor
 from blockviz.diffusion.draws import Draws, GeneratorDraws
 from blockviz.diffusion.schedules import Schedule
 from blockviz.models.checkpoint import Model
+from blockviz.sampling.attention_recording import recording_of
 from blockviz.sampling.correctors import SCORES, Evidence, renoise_counts, worst
 from blockviz.sampling.denoiser import Call, Denoiser, work_device
 from blockviz.sampling.passes import End, Finished, Header, Pass, Phase
@@ -85,11 +86,17 @@ class Event:
 
 
 def prepare(
-    model: Model, settings: SamplerSettings, prompts: Sequence[Sequence[int]], draws: DrawsFor
+    model: Model,
+    settings: SamplerSettings,
+    prompts: Sequence[Sequence[int]],
+    draws: DrawsFor,
+    *,
+    record: bool = False,
 ) -> Job:
     """A job with the prompts in place and everything else pure noise.
 
-    Raises SettingsError when the model cannot run the settings or a prompt leaves nothing to write.
+    With `record`, which is for one prompt, it keeps the attention that the settings ask for. Raises SettingsError when
+    the model cannot run the settings or a prompt leaves nothing to write.
     """
     validate(settings, model.info.length, model.config.x0_causal, model.info.process)
     length = settings.length or model.info.length
@@ -103,7 +110,10 @@ def prepare(
     schedule: Schedule = model.info.schedule if settings.schedule == "model" else settings.schedule
     segments = PLANS[settings.predictor](settings, [len(prompt) for prompt in prompts], length, schedule)
     widest = max(segment.stop - segment.start for segment in segments)
-    denoiser = Denoiser(model, len(prompts), length, widest, settings.temperature, settings.use_cache)
+    recording = recording_of(settings, model.config, len(prompts[0]), length) if record else None
+    denoiser = Denoiser(
+        model, len(prompts), length, widest, settings.temperature, settings.use_cache, recording
+    )
     everyone = torch.ones(len(prompts), dtype=torch.bool)
     canvas = model.process.prior((len(prompts), length), draws(everyone))
     for row, prompt in enumerate(prompts):
@@ -247,7 +257,7 @@ def stream(
     """
     ids = model.tokens.encode(prompt)
     draws = GeneratorDraws(settings.seed, work_device(model))
-    job = prepare(model, settings, [ids], lambda active: draws)
+    job = prepare(model, settings, [ids], lambda active: draws, record=True)
     return _recorded(job, prompt, checker, should_stop)
 
 

@@ -14,6 +14,7 @@ Kind = Literal["int", "float", "bool", "choice"]
 
 MAX_LENGTH = 4096
 MAX_STEPS = 256
+MAX_LAYERS = 256
 LOWEST_POSITIVE_TEMPERATURE = 0.01
 
 
@@ -149,6 +150,22 @@ _SCHEDULES = (
     Choice("cosine", "Cosine", "Few tokens are cleaned in the first steps and many in the last ones."),
 )
 
+_RECORDINGS = (
+    Choice("none", "Off", "No attention weights are kept; runs are as fast and as small as they can be."),
+    Choice(
+        "mean",
+        "Average of the heads",
+        "Keeps how much each position of the active block reads of each token, averaged over one layer's heads: "
+        "one byte per query and key in every network call.",
+    ),
+    Choice(
+        "heads",
+        "Each head",
+        "Keeps how much each position of the active block reads of each token, for every head of one layer: "
+        "one byte per query, key and head in every network call.",
+    ),
+)
+
 FIELDS: dict[str, Field] = {
     field.name: field
     for field in (
@@ -269,6 +286,25 @@ FIELDS: dict[str, Field] = {
             0,
             0,
             2**31 - 1,
+            1,
+        ),
+        Field(
+            "record_attention",
+            "Record attention",
+            "Keeps the attention weights of the active block in one layer, without changing a token: one byte per "
+            "query and key in every network call, times the heads where each is kept.",
+            "choice",
+            "none",
+            choices=_RECORDINGS,
+        ),
+        Field(
+            "attention_layer",
+            "Attention layer",
+            "The layer whose attention is recorded, counted from 1; 0 is the last one.",
+            "int",
+            0,
+            0,
+            MAX_LAYERS,
             1,
         ),
     )

@@ -37,6 +37,7 @@ __all__ = [
     "Field",
     "Predictor",
     "Preset",
+    "Recording",
     "SamplerSettings",
     "ScheduleChoice",
     "SettingsError",
@@ -64,6 +65,7 @@ Corrector = Literal[
     "random",
 ]
 ScheduleChoice = Literal["model", "log-linear", "cosine"]
+Recording = Literal["none", "mean", "heads"]
 
 
 AR_SCORES: frozenset[str] = frozenset({"ar_nll", "ar_gap", "ar_entropy", "kld", "reverse_kld", "tvd"})
@@ -82,7 +84,7 @@ class Preset:
 
 @dataclass(frozen=True)
 class SamplerSettings:
-    """Everything that, with the model and the prompt, determines a run.
+    """Everything that, with the model and the prompt, determines a run and what is recorded of it.
 
     Meaning and bounds of each field stand in `FIELDS`; a value outside them raises `SettingsError` here, so that
     settings which exist are within bounds. A whole number that arrives as a float (a slider's 8.0) becomes an int.
@@ -101,6 +103,8 @@ class SamplerSettings:
     fill_canvas: bool = False
     use_cache: bool = True
     seed: int = 0
+    record_attention: Recording = "none"
+    attention_layer: int = 0
 
     def __post_init__(self) -> None:
         for name in FIELDS:
@@ -189,6 +193,10 @@ def _corrected(settings: SamplerSettings) -> bool:
     return settings.corrector != "none"
 
 
+def _records_attention(settings: SamplerSettings) -> bool:
+    return settings.record_attention != "none"
+
+
 _APPLIES: dict[str, Callable[[SamplerSettings], bool]] = {
     "corrector": _in_blocks,
     "block_size": _in_blocks,
@@ -197,6 +205,7 @@ _APPLIES: dict[str, Callable[[SamplerSettings], bool]] = {
     "ar_prefix": _in_blocks,
     "warmup": _corrected,
     "every": _corrected,
+    "attention_layer": _records_attention,
 }
 
 

@@ -20,6 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from blockviz.sampling.passes import (
+    ATTENTION_STEPS,
     FORMAT,
     PHASES,
     REASON_CODE,
@@ -33,11 +34,13 @@ from blockviz.sampling.passes import (
     ModelFacts,
     Pass,
     TraceError,
+    attention_weights,
 )
 from blockviz.sampling.trace_lines import Event, LineWriter, Piece
 from blockviz.sampling.trace_reader import LineReader
 
 __all__ = [
+    "ATTENTION_STEPS",
     "FORMAT",
     "PHASES",
     "REASONS",
@@ -56,6 +59,7 @@ __all__ = [
     "Piece",
     "Trace",
     "TraceError",
+    "attention_weights",
 ]
 
 MAX_BYTES = 256 * 2**20

@@ -1,12 +1,14 @@
 """The lines of a trace: newline-delimited JSON, the same on the wire to the page and on disk. Knows no torch.
 
 Line 0 is the header, then one line per pass (token changes against the pass before, state and reason digits,
-fixed-point integers), then the end. `LineReader` (trace_reader.py) is the exact inverse of `LineWriter`.
+fixed-point integers, attention codes in base64), then the end. `LineReader` (trace_reader.py) is the exact inverse of
+`LineWriter`.
 """
 
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -127,6 +129,8 @@ class LineWriter:
         if any(token >= 0 for token in noise):
             body["noise"] = noise
             used += noise
+        if p.attention is not None:
+            body["attn"] = b64encode(p.attention.tobytes()).decode("ascii")
         if p.checks != self._checks:
             body["checks"] = [[check.start, check.stop, check.verdict, check.text] for check in p.checks]
         self._tokens, self._checks = p.tokens, p.checks

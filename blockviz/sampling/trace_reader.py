@@ -1,4 +1,8 @@
-"""Reading the lines of a trace: checks everything, executes nothing, refuses the unknown with one sentence."""
+"""Reading the lines of a trace: checks everything, executes nothing, refuses the unknown with one sentence.
+
+Formats: 1 says nothing of the model's attention and cache (`ModelFacts` has the values that then held) and knows no
+recorded attention; 2 does. What was read from an older format is written in the newest.
+"""
 
 from __future__ import annotations
 
@@ -20,33 +24,37 @@ from blockviz.sampling.json_checks import (
 )
 from blockviz.sampling.passes import (
     FORMAT,
+    MAX_ATTENTION_RUN,
     PHASES,
-    PROBABILITY_SCALE,
     REASONS,
     SCORE_LIMIT,
-    SCORE_SCALE,
     STATES,
     TOP,
     TOP_SCALE,
-    VERDICTS,
     Check,
     End,
     Finished,
-    Floats,
     Header,
-    ModelFacts,
     Pass,
     TraceError,
     unscaled,
 )
 from blockviz.sampling.settings import MAX_LENGTH, SettingsError, parse
-from blockviz.sampling.trace_lines import FLOATS, SCALES, Event
+from blockviz.sampling.trace_lines import FLOATS, Event
+from blockviz.sampling.trace_values import (
+    MAX_ID,
+    attention_codes,
+    checks_of,
+    digits,
+    fixed_point,
+    model_of,
+)
 
 MAX_PASSES = 100_000
 MAX_CELLS = 32 * 2**20
 """Passes x positions of one trace: 160 MB in memory."""
 MAX_PIECE = 512
-MAX_ID = 2**31 - 1
+OLDEST_FORMAT = 1
 
 _HEADER_KEYS = frozenset(
     (
@@ -64,20 +72,13 @@ _HEADER_KEYS = frozenset(
         *("device", "versions", "created", "pieces"),
     )
 )
-_OPTIONAL_KEYS = frozenset((*FLOATS, "top", "noise", "checks", "pieces"))
+_OPTIONAL_KEYS = frozenset((*FLOATS, "top", "noise", "attn", "checks", "pieces"))
 _PASS_KEYS = _OPTIONAL_KEYS | frozenset(
     (
         *("i", "phase", "block", "step", "alpha", "temp", "nfe", "cached", "clean", "ms", "win", "k", "cut"),
         *("set", "state", "why"),
     )
 )
-_SCORE_STEPS = int(SCORE_LIMIT * SCORE_SCALE)
-_RANGES = {
-    "conf": (0, int(PROBABILITY_SCALE)),
-    "ent": (-_SCORE_STEPS, _SCORE_STEPS),
-    "ar": (-_SCORE_STEPS, 0),
-    "score": (-_SCORE_STEPS, _SCORE_STEPS),
-}
 
 
 class LineReader:
@@ -92,6 +93,8 @@ class LineReader:
         self._checks: tuple[Check, ...] = ()
         self._nfe = (0, 0)
         self._passes = 0
+        self._format = FORMAT
+        self._attention = 0
 
     def read(self, line: str) -> Event:
         """The event of the next line."""
@@ -126,8 +129,11 @@ class LineReader:
             raise TraceError(
                 f"it has format {version}, newer than format {FORMAT}, the newest this BlockViz reads."
             )
-        if version < FORMAT:
-            raise TraceError(f"it has the unknown format {version}; this BlockViz reads format {FORMAT}.")
+        if version < OLDEST_FORMAT:
+            raise TraceError(
+                f"it has the unknown format {version}; this BlockViz reads formats {OLDEST_FORMAT} to {FORMAT}."
+            )
+        self._format = version
         check_keys(body, _HEADER_KEYS, _HEADER_KEYS - {"pieces"})
         length = whole(body, "length", 1, MAX_LENGTH)
         self._learn(body)
@@ -145,7 +151,7 @@ class LineReader:
         self._known(tokens)
         return Header(
             run=text_of(body, "run"),
-            model=_model(body["model"]),
+            model=model_of(body["model"], version),
             settings=parse(settings),
             prompt=text_of(body, "prompt"),
             length=length,
@@ -157,7 +163,8 @@ class LineReader:
         )
 
     def _pass(self, body: dict[str, Any], header: Header) -> Pass:
-        check_keys(body, _PASS_KEYS, _PASS_KEYS - _OPTIONAL_KEYS)
+        known = _PASS_KEYS if self._format > 1 else _PASS_KEYS - {"attn"}
+        check_keys(body, known, _PASS_KEYS - _OPTIONAL_KEYS)
         length = header.length
         if whole(body, "i", 0, MAX_PASSES - 1) != self._passes:
             refuse("i", f"{self._passes}, the number of this pass")
@@ -175,7 +182,7 @@ class LineReader:
         top_ids, top_probs = self._top(body, width)
         noise = wholes(body, "noise", width, -1, MAX_ID) if "noise" in body else [-1] * width
         self._known(noise)
-        checks = _checks(body, length) if "checks" in body else self._checks
+        checks = checks_of(body, length) if "checks" in body else self._checks
         alpha_t, alpha_s = two_numbers(body, "alpha", 0.0, 1.0)
         entry = Pass(
             phase=word_of(body, "phase", PHASES),
@@ -194,16 +201,17 @@ class LineReader:
             k=whole(body, "k", 0, width),
             cut=None if body["cut"] is None else number(body["cut"], "cut", -SCORE_LIMIT, SCORE_LIMIT),
             tokens=tokens,
-            states=_digits(body, "state", length, len(STATES)),
-            reasons=_digits(body, "why", width, len(REASONS)),
-            confidence=_fixed_point(body, "conf", width),
-            entropy=_fixed_point(body, "ent", width),
-            ar_logprob=_fixed_point(body, "ar", width),
-            score=_fixed_point(body, "score", width),
+            states=digits(body, "state", length, len(STATES)),
+            reasons=digits(body, "why", width, len(REASONS)),
+            confidence=fixed_point(body, "conf", width),
+            entropy=fixed_point(body, "ent", width),
+            ar_logprob=fixed_point(body, "ar", width),
+            score=fixed_point(body, "score", width),
             top_ids=top_ids,
             top_probs=top_probs,
             verify_tokens=np.array(noise, np.int32),
             checks=checks,
+            attention=self._weights(body, header, width, stop),
         )
         self._tokens, self._checks, self._nfe = entry.tokens, checks, nfe
         self._passes += 1
@@ -236,6 +244,16 @@ class LineReader:
             ids[index, : len(flat) // 2] = flat[::2]
             steps[index, : len(flat) // 2] = flat[1::2]
         return ids, unscaled(steps, TOP_SCALE)
+
+    def _weights(self, body: dict[str, Any], header: Header, width: int, stop: int) -> np.ndarray | None:
+        if "attn" not in body:
+            return None
+        recorded = {"none": 0, "mean": 1, "heads": header.model.heads}[header.settings.record_attention]
+        codes = attention_codes(body, recorded, width, stop)
+        self._attention += codes.size
+        if self._attention > MAX_ATTENTION_RUN:
+            raise TraceError(f"the attention weights are larger than {MAX_ATTENTION_RUN} bytes.")
+        return codes
 
     def _end(self, body: dict[str, Any]) -> End:
         check_keys(body, frozenset({"end"}), frozenset({"end"}))
@@ -273,71 +291,3 @@ class LineReader:
         for token in ids:
             if token >= 0 and token not in self.pieces:
                 raise TraceError(f"token {token} is used, but its piece was never given.")
-
-
-def _fixed_point(body: dict[str, Any], name: str, width: int) -> Floats:
-    low, high = _RANGES[name]
-    if name not in body:
-        return np.full(width, np.nan, np.float32)
-    values = body[name]
-    if not isinstance(values, list):
-        refuse(name, "a list")
-    known = [value for value in values if value is not None]
-    if len(known) == len(values):
-        steps = np.array(wholes(body, name, width, low, high), np.float64)
-    else:
-        wholes({name: known}, name, None, low, high)
-        if len(values) != width:
-            refuse(name, f"a list of {width}")
-        steps = np.array([np.nan if value is None else value for value in values], np.float64)
-    return unscaled(steps, SCALES[name])
-
-
-def _digits(body: dict[str, Any], name: str, count: int, codes: int) -> np.ndarray:
-    text = body[name]
-    if not isinstance(text, str) or len(text) != count or not text.isascii():
-        refuse(name, f"{count} digits")
-    values = (
-        np.frombuffer(text.encode("ascii"), np.uint8) - 48
-    )  # anything below "0" wraps round to a large code
-    if values.size and values.max() >= codes:
-        refuse(name, f"digits from 0 to {codes - 1}")
-    return values
-
-
-def _checks(body: dict[str, Any], length: int) -> tuple[Check, ...]:
-    rows = body["checks"]
-    if not isinstance(rows, list) or len(rows) > length:
-        refuse("checks", f"a list of at most {length}")
-    checks = []
-    for row in rows:
-        if not isinstance(row, list) or len(row) != 4:
-            refuse("checks", "lists of start, stop, verdict and text")
-        entry = dict(zip(("start", "stop", "verdict", "text"), row, strict=True))
-        start = whole(entry, "start", 0, length)
-        stop = whole(entry, "stop", start, length)
-        checks.append(Check(start, stop, word_of(entry, "verdict", VERDICTS), text_of(entry, "text")))
-    return tuple(checks)
-
-
-def _model(body: object) -> ModelFacts:
-    names = frozenset(ModelFacts.__dataclass_fields__)
-    if not isinstance(body, dict):
-        refuse("model", "an object")
-    check_keys(body, names, names)
-
-    def optional(name: str) -> int | None:
-        return None if body[name] is None else whole(body, name, 0, MAX_ID)
-
-    return ModelFacts(
-        name=text_of(body, "name"),
-        hash=text_of(body, "hash"),
-        process=word_of(body, "process", ("masked", "uniform")),
-        mask_id=optional("mask_id"),
-        end_id=optional("end_id"),
-        task=None if body["task"] is None else text_of(body, "task"),
-        parameters=whole(body, "parameters", 0, 2**63),
-        layers=whole(body, "layers", 0, MAX_ID),
-        heads=whole(body, "heads", 0, MAX_ID),
-        head_dim=whole(body, "head_dim", 0, MAX_ID),
-    )

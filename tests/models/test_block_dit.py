@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file
 
 from blockviz.models.attention import generation_mask, training_mask, two_stream_mask, verification_mask
-from blockviz.models.block_dit import BlockDiT, KVCache, NetworkConfig
+from blockviz.models.block_dit import AttentionRequest, BlockDiT, KVCache, NetworkConfig
 from tests.golden import CHECKPOINTS, tensors
 
 TOLERANCE = 2e-5
@@ -216,3 +216,26 @@ def test_initial_weights_are_repeatable_and_predict_nothing() -> None:
         assert torch.equal(parameter, dict(nets[1].named_parameters())[name])
     logits = nets[0](torch.zeros(1, 4, dtype=torch.int64), torch.arange(4))
     assert torch.equal(logits, torch.zeros_like(logits))
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+def test_a_layer_tells_its_attention_without_changing_the_logits(layer: int) -> None:
+    net, golden = NETWORKS["a"], GOLDEN["a"]
+    tokens = torch.cat([golden["x0"][:, :32], golden["xt"][:, 32:48]], dim=1)
+    mask = generation_mask(16, 16, 16, BLOCK, True)
+    caches = [filled(net, golden["x0"], 16) for _ in range(2)]
+    request = AttentionRequest(layer, 20)
+    arguments = (tokens[:, 16:], torch.arange(16, 48), mask)
+    plain = net(*arguments, caches[0], commit=16, first_output=16)
+    asked = net(*arguments, caches[1], commit=16, first_output=16, attention=request)
+    assert torch.equal(plain, asked)
+    assert torch.equal(caches[0].keys, caches[1].keys)
+    weights = request.weights
+    assert weights is not None
+    # The last layer computes the 16 tokens with output only.
+    last = layer == net.config.n_blocks - 1
+    assert weights.shape == (tokens.shape[0], net.config.n_heads, 16 if last else 20, 48)
+    close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+    assert (weights[..., -16:, :] > 0).all()
+    if not last:
+        assert (weights[..., :4, 32:] == 0).all(), "clean tokens read nothing of the noisy block"

@@ -66,6 +66,7 @@ def test_fields_and_dataclass_agree() -> None:
         ("predictor", module.Predictor),
         ("corrector", module.Corrector),
         ("schedule", module.ScheduleChoice),
+        ("record_attention", module.Recording),
     ):
         assert tuple(choice.value for choice in FIELDS[name].choices) == get_args(literal)
 
@@ -228,11 +229,12 @@ def test_only_fields_that_change_the_run_apply() -> None:
     def shown(settings: SamplerSettings) -> set[str]:
         return {name for name in FIELDS if applies(name, settings)}
 
-    always = {"predictor", "temperature", "length", "fill_canvas", "use_cache", "seed"}
+    always = {"predictor", "temperature", "length", "fill_canvas", "use_cache", "seed", "record_attention"}
     blocks = {"corrector", "block_size", "steps", "schedule", "ar_prefix"}
     assert shown(from_preset("ar")) == always
     assert shown(from_preset("ancestral")) == always | blocks
     assert shown(from_preset("arpc")) == always | blocks | {"warmup", "every"}
+    assert shown(from_preset("ar", record_attention="mean")) == always | {"attention_layer"}
     with pytest.raises(SettingsError):
         applies("tau", SamplerSettings())
 

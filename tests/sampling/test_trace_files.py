@@ -5,17 +5,21 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from blockviz.sampling import trace as trace_module
-from blockviz.sampling import trace_reader
+from blockviz.sampling import trace_reader, trace_values
 from blockviz.sampling.trace import LineReader, LineWriter, Pass, Trace, TraceError
 from tests.sampling import traces as make
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "assets" / "examples"
 
 
 def lines() -> list[str]:
@@ -56,18 +60,19 @@ def test_line_format() -> None:
     """What the page's script reads; changing it means a new format number."""
     head, start, propose, verify, renoise, commit, end = (json.loads(line) for line in lines())
     assert (head["blockviz"], head["run"], head["prompt_length"], head["length"], head["block_size"]) == (
-        1,
+        2,
         "00ff",
         2,
         6,
         4,
     )
     assert head["tokens"] == [1, 2]
+    assert (head["model"]["x0_causal"], head["model"]["kv_bytes"]) == (True, 4)
     assert head["pieces"] == {"1": "<1>", "2": "<2>"}
     assert head["settings"]["corrector"] == "ar_nll"
     assert start["set"] == [0, 1, 1, 2, 2, 9, 3, 9, 4, 9, 5, 9]
     assert start["pieces"] == {"9": "▒"}
-    assert not {"conf", "ent", "ar", "score", "top", "noise", "checks"} & set(start)
+    assert not {"conf", "ent", "ar", "score", "top", "noise", "attn", "checks"} & set(start)
     assert propose == {
         "i": 1,
         "phase": "propose",
@@ -182,10 +187,91 @@ def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
 
 def test_other_formats_are_named() -> None:
     head = json.loads(lines()[0])
-    with pytest.raises(TraceError, match="format 2, newer than format 1"):
-        Trace.from_lines([json.dumps({**head, "blockviz": 2, "something new": 1})])
-    with pytest.raises(TraceError, match="unknown format 0"):
+    with pytest.raises(TraceError, match="format 3, newer than format 2"):
+        Trace.from_lines([json.dumps({**head, "blockviz": 3, "something new": 1})])
+    with pytest.raises(TraceError, match="unknown format 0; this BlockViz reads formats 1 to 2"):
         Trace.from_lines([json.dumps({**head, "blockviz": 0})])
+
+
+def of_format_1(text: list[str]) -> list[str]:
+    """The lines as format 1 had them, settings of later versions left out."""
+    head = json.loads(text[0])
+    for name in ("x0_causal", "kv_bytes"):
+        del head["model"][name]
+    for name in ("record_attention", "attention_layer"):
+        del head["settings"][name]
+    return [json.dumps({**head, "blockviz": 1}), *text[1:]]
+
+
+def test_format_1_is_read_with_the_values_of_its_time_and_written_as_format_2() -> None:
+    trace = Trace.from_lines(of_format_1(lines()))
+    assert trace == make.small_trace()
+    assert (trace.header.model.x0_causal, trace.header.model.kv_bytes) == (True, 4)
+    assert json.loads(next(trace.to_lines()))["blockviz"] == 2
+
+
+def test_format_1_knows_nothing_of_format_2() -> None:
+    head = json.loads(of_format_1(lines())[0])
+    with pytest.raises(TraceError, match='unknown entry "x0_causal"'):
+        Trace.from_lines([json.dumps({**head, "model": {**head["model"], "x0_causal": True}})])
+    body = {**json.loads(lines()[1]), "attn": ""}
+    with pytest.raises(TraceError, match='unknown entry "attn"'):
+        Trace.from_lines([json.dumps(head), json.dumps(body)])
+
+
+@pytest.mark.parametrize("name", ["explore", "compare-a", "compare-b"])
+def test_the_bundled_runs_open(name: str, tmp_path: Path) -> None:
+    trace = Trace.load(EXAMPLES / f"{name}.jsonl.gz")
+    trace.save(tmp_path / "again.jsonl.gz")
+    assert Trace.load(tmp_path / "again.jsonl.gz") == trace
+
+
+def with_attention() -> list[str]:
+    """The small trace with the weights of two heads in its first network call."""
+    events = make.small_events()
+    settings = replace(make.header().settings, record_attention="heads")
+    events[0] = make.header(settings=settings)
+    codes = np.arange(2 * 4 * 4).reshape(2, 4, 4)
+    events[2] = replace(events[2], attention=codes)  # type: ignore[type-var]
+    return list(Trace.collect(events, make.piece).to_lines())
+
+
+def test_attention_weights_are_bytes_in_base64() -> None:
+    text = with_attention()
+    assert json.loads(text[2])["attn"] == "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+    assert all("attn" not in json.loads(line) for line in (*text[:2], *text[3:]))
+    codes = Trace.from_lines(text).passes[1].attention
+    assert codes is not None
+    assert codes.tolist() == np.arange(32).reshape(2, 4, 4).tolist()
+    assert not codes.flags.writeable
+
+
+@pytest.mark.parametrize(
+    "attn", ["", "AAECAw==", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8", "!" * 44, "é" * 44, 5, None, []]
+)
+def test_wrong_attention_weights_are_refused(attn: object) -> None:
+    text = with_attention()
+    text[2] = json.dumps({**json.loads(text[2]), "attn": attn})
+    with pytest.raises(TraceError, match=r'^Line 3 .*"attn" must be 32 bytes in base64') as caught:
+        Trace.from_lines(text)
+    assert one_sentence(caught.value)
+
+
+def test_attention_weights_that_the_settings_do_not_record_are_refused() -> None:
+    text = lines()
+    text[2] = json.dumps({**json.loads(text[2]), "attn": "AAAA"})
+    with pytest.raises(TraceError, match="the settings record no attention"):
+        Trace.from_lines(text)
+
+
+def test_attention_weights_are_bounded_while_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_values, "MAX_ATTENTION_CALL", 31)
+    with pytest.raises(TraceError, match="of one pass are larger than 31 bytes"):
+        Trace.from_lines(with_attention())
+    monkeypatch.setattr(trace_values, "MAX_ATTENTION_CALL", 32)
+    monkeypatch.setattr(trace_reader, "MAX_ATTENTION_RUN", 31)
+    with pytest.raises(TraceError, match="larger than 31 bytes"):
+        Trace.from_lines(with_attention())
 
 
 def test_size_is_bounded_while_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

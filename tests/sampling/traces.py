@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,8 @@ def traces(draw: st.DrawFn) -> Trace:
     process = draw(st.sampled_from(["masked", "uniform"]))
     tokens = st.lists(st.integers(0, MASK), min_size=length, max_size=length)
     prompt = tuple(draw(tokens)[: draw(st.integers(0, length))])
+    recording = draw(st.sampled_from(["none", "mean", "heads"]))
+    heads = {"none": 0, "mean": 1, "heads": model_facts().heads}[recording]
     passes = []
     nfe = [0, 0]
     for index in range(draw(st.integers(1, 5))):
@@ -146,6 +149,11 @@ def traces(draw: st.DrawFn) -> Trace:
             top["top_probs"] = np.array(draw(st.lists(chances, min_size=width, max_size=width))).reshape(
                 -1, 5
             )
+        codes = None
+        if heads and draw(st.booleans()):
+            count = heads * width * stop
+            codes = np.array(draw(st.lists(st.integers(0, 255), min_size=count, max_size=count)))
+            codes = codes.reshape(heads, width, stop)
         nfe[draw(st.integers(0, 1))] += draw(st.integers(0, 2))
         passes.append(
             Pass.record(
@@ -176,6 +184,7 @@ def traces(draw: st.DrawFn) -> Trace:
                     Check(a, length, draw(st.sampled_from(VERDICTS)), draw(TEXTS))
                     for a in draw(st.lists(st.integers(0, length), max_size=min(2, length)))
                 ],
+                attention=codes,
                 **top,
             )
         )
@@ -183,7 +192,10 @@ def traces(draw: st.DrawFn) -> Trace:
         length,
         draw(st.integers(1, length)),
         prompt,
-        model=model_facts(process),
+        model=replace(
+            model_facts(process), x0_causal=draw(st.booleans()), kv_bytes=draw(st.sampled_from([2, 4]))
+        ),
+        settings=from_preset("arpc", record_attention=recording),
         prompt=draw(TEXTS),
         device=draw(TEXTS),
         versions=draw(st.dictionaries(TEXTS, TEXTS, max_size=2)),
