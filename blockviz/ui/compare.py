@@ -55,7 +55,14 @@ def build(runner: Runner, files: dict[str, Asset], spec: str, examples: tuple[st
         runner.signals.stop(request.session_hash or "", PLACE)
 
     hidden = {"show_progress": "hidden", "api_visibility": "private"}
-    run = form.generate(generate, None, [first, second, form, table], concurrency_limit=None, **hidden)
+    run = form.generate(
+        generate,
+        None,
+        [first, second, form, table],
+        api_name=PLACE + "_form",
+        concurrency_limit=None,
+        **hidden,
+    )
     run.then(None, None, None, js=OVER, **hidden)
     form.stop(stop, None, None, queue=False, concurrency_limit=None, **hidden)
     form.open(open_tab, None, [first, second, table], concurrency_limit=None, **hidden)

@@ -39,6 +39,8 @@ def build(runner: Runner, files: dict[str, Asset], spec: str, example: str) -> N
         runner.signals.stop(request.session_hash or "", PLACE)
 
     hidden = {"show_progress": "hidden", "api_visibility": "private"}
-    run = form.generate(generate, None, [screen, form], concurrency_limit=None, **hidden)
+    run = form.generate(
+        generate, None, [screen, form], api_name=PLACE + "_form", concurrency_limit=None, **hidden
+    )
     run.then(None, None, None, js=OVER, **hidden)
     form.stop(stop, None, None, queue=False, concurrency_limit=None, **hidden)

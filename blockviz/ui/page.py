@@ -11,7 +11,7 @@ import gradio as gr
 
 from blockviz.evaluation.tasks import Example
 from blockviz.sampling.trace import TraceError
-from blockviz.ui import compare, explore
+from blockviz.ui import api, compare, explore
 from blockviz.ui.controls import Choices, compare_spec, explore_spec
 from blockviz.ui.examples import header_of, recorded
 from blockviz.ui.player_component import part
@@ -45,6 +45,7 @@ def build(folder: Path | str, device: str, prompts: Sequence[Example]) -> Page:
         part("header", files, title=TITLE, logo=files["logo.svg"].address, tabs=TABS, **THEMES)
         explore.build(runner, files, explore_spec(choices, header_of(single)), single)
         compare.build(runner, files, compare_spec(choices, headers), pair, _table(pair))
+        api.build(runner)
 
         def leave(request: gr.Request) -> None:
             runner.signals.stop(request.session_hash or "")

@@ -31,7 +31,8 @@ def no_models(folder: str) -> str:
     """What the form says when the model folder holds no checkpoint."""
     return (
         f"There is no checkpoint in {folder!r} yet, so nothing new can be generated; "
-        "what plays here is a recorded run. Train a model (make train-masked) or start with --models FOLDER."
+        "what plays here is a recorded run. Train a model (make train-math-base, then make train-math-masked) "
+        "or start with --models FOLDER."
     )
 
 
@@ -65,6 +66,17 @@ def failed(reason: str) -> str:
 UNKNOWN_MODEL = "Choose one of the models in the list."
 NO_SUCH_FORM = "The form sent something this page does not know; reload the page."
 PROMPT_TOO_LONG = "The prompt has {length} characters; at most {limit} are read."
+
+API: dict[str, str] = {
+    "models": "The checkpoints that can be run: name, process, length (positions), task, parameters.",
+    "generate": "Run one prompt to its end; returns the trace as newline-delimited JSON.",
+    "generate_stream": "Run one prompt and give the lines of its trace as its passes happen.",
+    "compare": "Run one prompt on two to four configurations (model, preset, settings), with one seed unless a run "
+    "names its own; returns their traces in the same order.",
+    "no_prompt": "prompt must be a text.",
+    "no_run": "Each run must be an object with a model and, where wanted, a preset and settings.",
+}
+COMPARE_COUNT = "runs must be a list of two to {most} configurations."
 
 SUMMARY_ROWS: dict[str, str] = {
     "calls": "network calls, denoise + verify",

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+
+from blockviz import load, sample
+from blockviz.evaluation.tasks import EXAMPLE_PROMPTS, checker_for, known_answer
+from blockviz.sampling.settings import FIELDS
+from blockviz.sampling.trace import Trace
+from blockviz.ui.page import build, launch_options
+from tests.evaluation.math_models import write_checkpoint
+
+PROMPT = EXAMPLE_PROMPTS[0].prompt
+RUN_ONLY = frozenset({"ms"})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models")
+    for process in ("masked", "uniform"):
+        write_checkpoint(path / f"math-{process}", process)
+    return path
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[Client]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    page = build(folder, "cpu", EXAMPLE_PROMPTS)
+    page.demo.launch(server_port=port, prevent_thread_lock=True, **launch_options(page))
+    yield Client(f"http://127.0.0.1:{port}/", verbose=False, analytics_enabled=False)
+    page.demo.close()
+
+
+def trace(text: str) -> Trace:
+    return Trace.from_lines(text.splitlines())
+
+
+def same(one: Trace, other: Trace) -> bool:
+    return len(one.passes) == len(other.passes) and all(
+        a.same(b, RUN_ONLY) for a, b in zip(one.passes, other.passes, strict=True)
+    )
+
+
+def test_the_endpoints_are_named_and_typed(client: Client) -> None:
+    known = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
+    assert set(known) == {"/models", "/generate", "/generate_stream", "/compare"}
+    given = {entry["parameter_name"]: entry for entry in known["/generate"]["parameters"]}
+    assert list(given) == ["model", "prompt", "preset", *FIELDS]
+    assert given["model"]["parameter_has_default"] is False
+    assert all(given[name]["parameter_has_default"] for name in FIELDS)
+    assert "arpc" in str(given["preset"]["type"])
+
+
+def test_models_are_listed_without_paths(client: Client, folder: Path) -> None:
+    listed = client.predict(api_name="/models")
+    assert [entry["name"] for entry in listed] == ["math-masked", "math-uniform"]
+    assert str(folder.parent) not in str(listed)
+
+
+def test_a_generated_trace_is_the_one_that_python_samples(client: Client, folder: Path) -> None:
+    text = client.predict(
+        model="math-masked", prompt=PROMPT, preset="eipc", steps=3, seed=5, api_name="/generate"
+    )
+    model = load(str(folder / "math-masked"), device="cpu")
+    checker = checker_for(model, known_answer(PROMPT))
+    expected = sample(model, PROMPT, preset="eipc", steps=3, seed=5, checker=checker)
+    assert same(trace(text), expected)
+
+
+def test_a_stream_brings_the_same_lines_in_parts(client: Client) -> None:
+    asked = {"model": "math-uniform", "prompt": PROMPT, "steps": 4, "seed": 1}
+    parts = list(client.submit(**asked, api_name="/generate_stream"))
+    assert len(parts) >= 1
+    whole = trace("".join(parts))
+    assert whole.end.passes == len(whole.passes)
+    assert same(whole, trace(client.predict(**asked, api_name="/generate")))
+
+
+def test_compare_shares_prompt_and_seed(client: Client) -> None:
+    runs = [
+        {"model": "math-masked", "steps": 2},
+        {"model": "math-uniform", "preset": "random", "steps": 2},
+        {"model": "math-uniform", "preset": "ar", "seed": 9},
+    ]
+    traces = [trace(text) for text in client.predict(prompt=PROMPT, runs=runs, seed=3, api_name="/compare")]
+    assert [entry.header.model.name for entry in traces] == ["math-masked", "math-uniform", "math-uniform"]
+    assert [entry.header.settings.seed for entry in traces] == [3, 3, 9]
+    assert {entry.header.prompt for entry in traces} == {PROMPT}
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"steps": 0}, "steps cannot be 0"),
+        ({"steps": 1000}, "allowed is a whole number from 1 to 256"),
+        ({"preset": "magic"}, "preset cannot be 'magic'"),
+        ({"model": "../math-masked"}, "Choose one of the models"),
+        ({"prompt": "Zorbulax has 3 apples."}, "zorbulax"),
+        ({"prompt": "apple " * 1000}, "at most 4000"),
+        ({"seed": "x"}, "seed cannot be"),
+    ],
+)
+def test_bad_input_is_refused_in_words(client: Client, asked: dict[str, object], says: str) -> None:
+    known = {"model": "math-masked", "prompt": PROMPT, **asked}
+    with pytest.raises(AppError, match=r"(?i)" + says):
+        client.predict(**known, api_name="/generate")
+
+
+def test_compare_takes_two_to_four_runs(client: Client) -> None:
+    one = {"model": "math-masked", "steps": 1}
+    for runs in ([one], [one] * 5, [one, "math-uniform"], "all"):
+        with pytest.raises(AppError, match="run"):
+            client.predict(prompt=PROMPT, runs=runs, api_name="/compare")
