@@ -72,6 +72,16 @@
     return Number(input.value);
   }
 
+  /* What a text of an address means for a setting: its value, or undefined when the setting does not allow it. */
+  function valueOf(definition, text) {
+    if (definition.kind === "choice") return definition.choices.some((choice) => choice.value === text) ? text : undefined;
+    if (definition.kind === "bool") return { true: true, false: false }[text];
+    if (text === "") return definition.default === null ? null : undefined;
+    const value = Number(text);
+    const whole = definition.kind !== "int" || Number.isInteger(value);
+    return whole && value >= definition.minimum && value <= definition.maximum ? value : undefined;
+  }
+
   /* Slider positions: every step of a short range, doublings of a long one (1, 2, 4 ... maximum). */
   function stopsOf(definition, maximum) {
     const stops = [];
@@ -217,11 +227,12 @@
     });
     wrap.append(box, roll);
     part.get = () => numberOf(box);
+    part.set = (value) => (box.value = String(value));
     return part;
   }
 
   /* A name that no other group of radio buttons on the page has. */
   const unique = (stem) => stem + "-" + ++serial;
 
-  BlockViz.fields = { make, field, showError, sliderField, seedField, unique, BUILDERS };
+  BlockViz.fields = { make, field, showError, sliderField, seedField, unique, valueOf, BUILDERS };
 })();

@@ -6,7 +6,7 @@
 
   const BlockViz = (window.BlockViz = window.BlockViz || {});
   const SILENCE_MS = 120000; // a run that says nothing for so long has lost its server
-  const { make, field, showError, sliderField, seedField, unique, BUILDERS } = BlockViz.fields;
+  const { make, field, showError, sliderField, seedField, unique, valueOf, BUILDERS } = BlockViz.fields;
 
   /* Model, preset and the settings that apply. `initial` is { model, settings }. `suffix` ends every test hook. */
   function configuration(spec, initial, suffix) {
@@ -88,6 +88,25 @@
       if (parts.length) parts.length.placeholder(offer && offer.length ? String(offer.length) : "");
     }
 
+    function take(name, text) {
+      if (name === "model") {
+        if (!spec.models.some((offer) => offer.name === text)) return false;
+        model.value = text;
+        return true;
+      }
+      if (name === "predictor") {
+        if (!Object.keys(spec.applies).some((pair) => pair.startsWith(text + "/"))) return false;
+        values.predictor = text;
+        return true;
+      }
+      const definition = spec.fields.find((candidate) => candidate.name === name);
+      const value = definition && valueOf(definition, text);
+      if (value === undefined) return false;
+      values[name] = value;
+      parts[name].set(value);
+      return true;
+    }
+
     model.addEventListener("change", refresh);
     refresh();
 
@@ -103,10 +122,40 @@
         }
         return { model: spec.models.length ? model.value : "", settings };
       },
+      /* Take texts by name over the defaults; gives back [name, value] of every one that means nothing here. */
+      write(texts) {
+        for (const definition of spec.fields) {
+          values[definition.name] = definition.default;
+          parts[definition.name].set(definition.default);
+        }
+        const refused = Object.entries(texts).filter(([name, text]) => !take(name, text));
+        if (!spec.applies[values.predictor + "/" + values.corrector]) {
+          values.corrector = "none";
+          parts.corrector.set("none");
+        }
+        refresh();
+        return refused;
+      },
       reveal(name) {
         if (parts[name] && moreBody.contains(parts[name].element)) more.open = true;
       },
     };
+  }
+
+  /* Prompt and seed are shared by all runs of a form; says whether the text was taken. */
+  function takeShared(prompt, seed, spec, name, text) {
+    if (name === "prompt") {
+      prompt.input.value = text;
+      return true;
+    }
+    const value = valueOf({ kind: "int", minimum: 0, maximum: spec.seed.maximum, default: 0 }, text);
+    if (value !== undefined) seed.set(value);
+    return value !== undefined;
+  }
+
+  /* Sentences about what a link asked for in vain. */
+  function complaints(spec, refused) {
+    return refused.map(([name, value]) => spec.words.link_value.replace("{name}", name).replace("{value}", value));
   }
 
   function promptField(spec, rows) {
@@ -138,7 +187,7 @@
 
   /* The running state of one form: buttons, status line, errors at their fields. */
   function runner(options) {
-    const { root, spec, go, stop, status, partOf, read, send } = options;
+    const { root, spec, go, stop, status, partOf, read, write, send } = options;
     let busy = false;
     let stopping = false;
     let silence = 0;
@@ -159,9 +208,10 @@
       status.classList.remove("bvc-error");
     }
 
-    function start() {
+    function start(byLink) {
       if (busy || !spec.models.length) return;
       clearErrors();
+      if (byLink !== true) notice.textContent = "";
       status.textContent = spec.words.starting;
       settle(true);
       send("generate", read());
@@ -201,11 +251,19 @@
       for (const element of holder.querySelectorAll("[aria-invalid]")) element.removeAttribute("aria-invalid");
       for (const element of holder.querySelectorAll(".bvc-error")) element.textContent = "";
     });
+    const notice = make("p", "bvc-note bvc-notice");
+    notice.dataset.testid = "link-note";
+    notice.setAttribute("role", "status");
+    status.before(notice);
     settle(false);
     status.textContent = spec.models.length ? spec.words.first : spec.words.no_models_help;
 
     return {
       start,
+      read,
+      write,
+      busy: () => busy,
+      say: (message) => (notice.textContent = message),
       /* An answer of the server: { state, message, errors: [{ field, message }] }. */
       answer(text) {
         if (!text) return;
@@ -271,6 +329,15 @@
       status,
       send,
       read: () => ({ ...config.read(), prompt: prompt.input.value, seed: seed.get() }),
+      write(texts) {
+        const own = {};
+        const refused = [];
+        for (const [name, text] of Object.entries(texts)) {
+          if (name !== "prompt" && name !== "seed") own[name] = text;
+          else if (!takeShared(prompt, seed, spec, name, text)) refused.push([name, text]);
+        }
+        return complaints(spec, refused.concat(config.write(own)));
+      },
       partOf(name) {
         if (name === "prompt") return prompt;
         if (name === "seed") return seed;
@@ -329,6 +396,19 @@
         a: configs.a.read(),
         b: configs.b.read(),
       }),
+      write(texts) {
+        const own = { a: {}, b: {} };
+        const refused = [];
+        for (const [name, text] of Object.entries(texts)) {
+          const [side, setting] = name.split(".");
+          if (setting && own[side]) own[side][setting] = text;
+          else if (!["prompt", "seed"].includes(name) || !takeShared(prompt, seed, spec, name, text)) refused.push([name, text]);
+        }
+        for (const side of ["a", "b"]) {
+          refused.push(...configs[side].write(own[side]).map(([name, text]) => [side + "." + name, text]));
+        }
+        return complaints(spec, refused);
+      },
       partOf(name) {
         if (name === "prompt") return prompt;
         if (name === "seed") return seed;

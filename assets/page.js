@@ -32,9 +32,12 @@
     if (chosen && document.body) document.body.classList.toggle("dark", chosen === "dark");
   }
 
-  function chooseTheme(theme) {
+  /** `keep` says whether the choice outlives this visit; that of an opened link does not. */
+  function chooseTheme(theme, keep) {
     chosen = theme;
     applyTheme();
+    BlockViz.permalink.note();
+    if (!keep) return;
     try {
       window.localStorage.setItem(THEME_KEY, theme);
     } catch (error) {
@@ -59,7 +62,8 @@
 
   /* ---- header ---- */
 
-  function showTab(name) {
+  /** `running`: a run is about to come, so the recorded ones need not be fetched. */
+  function showTab(name, running) {
     document.body.dataset.bvTab = name;
     for (const button of document.querySelectorAll(".bv-tabs button")) {
       const on = button.dataset.tab === name;
@@ -73,8 +77,9 @@
     for (const [place, form] of Object.entries(forms)) hooks(form.root, place === name);
     if (!opened.has(name)) {
       opened.add(name);
-      if (forms[name]) forms[name].open();
+      if (forms[name] && !running) forms[name].open();
     }
+    BlockViz.permalink.note();
     window.dispatchEvent(new Event("resize")); // figures drawn while hidden learn their width
   }
 
@@ -122,15 +127,31 @@
       theme.setAttribute("aria-label", label);
     };
     theme.addEventListener("click", () => {
-      chooseTheme(document.body.classList.contains("dark") ? "light" : "dark");
+      chooseTheme(document.body.classList.contains("dark") ? "light" : "dark", true);
       name();
     });
     name();
-    end.append(chip, theme);
+    end.append(chip, linkButton(options.link), theme);
     bar.append(brand, tabs, end);
     root.append(bar);
+    BlockViz.tabs = Object.keys(options.tabs);
+    BlockViz.linkWords = options.link;
     showTab("explore");
+    BlockViz.permalink.open();
     return { feed() {} };
+  }
+
+  /* Puts the page's address, which holds its state, on the clipboard. */
+  function linkButton(words) {
+    const button = make("button", "bv-link-button", words.copy);
+    button.type = "button";
+    button.title = words.help;
+    button.dataset.testid = "copy-link";
+    button.addEventListener("click", async () => {
+      button.textContent = (await BlockViz.permalink.copy()) ? words.copied : words.failed;
+      setTimeout(() => (button.textContent = words.copy), 1800);
+    });
+    return button;
   }
 
   function halfMoon() {
@@ -158,6 +179,7 @@
     const control = BlockViz.forms[options.form](root, JSON.parse(options.spec), emit);
     forms[options.form] = { ...control, root, open: () => emit("open", {}) };
     hooks(root, (document.body.dataset.bvTab || "explore") === options.form);
+    BlockViz.permalink.join(options.form, { ...control, root });
     return { feed: control.answer };
   }
 
@@ -255,5 +277,7 @@
 
   BlockViz.parts = { header, form, player, transport, result };
   BlockViz.showTab = showTab;
+  BlockViz.chooseTheme = chooseTheme;
+  BlockViz.chosenTheme = () => chosen;
   BlockViz.over = (name) => forms[name] && forms[name].over();
 })();

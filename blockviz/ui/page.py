@@ -18,7 +18,7 @@ from blockviz.ui.player_component import part
 from blockviz.ui.runner import Runner
 from blockviz.ui.serving import Asset, app_options, assets
 from blockviz.ui.summary import comparison
-from blockviz.ui.wording import TABS, THEMES, TITLE
+from blockviz.ui.wording import LINK, TABS, THEMES, TITLE
 
 # Sessions whose last values Gradio keeps; each holds at most the traces that its players show.
 SESSIONS = 64
@@ -42,7 +42,7 @@ def build(folder: Path | str, device: str, prompts: Sequence[Example]) -> Page:
     single, pair = recorded("explore"), (recorded("compare-a"), recorded("compare-b"))
     headers = (header_of(pair[0]), header_of(pair[1]))
     with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as demo:
-        part("header", files, title=TITLE, logo=files["logo.svg"].address, tabs=TABS, **THEMES)
+        part("header", files, title=TITLE, logo=files["logo.svg"].address, tabs=TABS, link=LINK, **THEMES)
         explore.build(runner, files, explore_spec(choices, header_of(single)), single)
         compare.build(runner, files, compare_spec(choices, headers), pair, _table(pair))
         api.build(runner)

@@ -24,6 +24,7 @@ FORM: dict[str, str] = {
     "stopping": "Stopping …",
     "lost": "The run did not finish: the server gave no answer. Run it again.",
     "no_models": "none found",
+    "link_value": "The link says {name} = {value}, which this page cannot use; the usual value stands instead.",
 }
 
 
@@ -66,6 +67,17 @@ def failed(reason: str) -> str:
 UNKNOWN_MODEL = "Choose one of the models in the list."
 NO_SUCH_FORM = "The form sent something this page does not know; reload the page."
 PROMPT_TOO_LONG = "The prompt has {length} characters; at most {limit} are read."
+
+LINK: dict[str, str] = {
+    "copy": "Copy link",
+    "copied": "Link copied",
+    "failed": "Copy it from the address bar",
+    "help": "The address holds this page's state: model, prompt, settings, seed and pass. "
+    "Whoever opens it sees the same.",
+    "version": "This link was made by another version of the page.",
+    "tab": "The link asks for a tab that this page does not have: {name}.",
+    "value": "The link says {name} = {value}, which this page cannot use.",
+}
 
 API: dict[str, str] = {
     "models": "The checkpoints that can be run: name, process, length (positions), task, parameters.",

@@ -21,7 +21,7 @@ PLAYER_SCRIPTS = (
     "transport.js",
     "player.js",
 )
-PAGE_SCRIPTS = ("fields.js", "forms.js", "page.js")
+PAGE_SCRIPTS = ("fields.js", "forms.js", "permalink.js", "page.js")
 STYLES = ("theme.css", "player.css", *VIEW_STYLES)
 EXPORT_SCRIPTS = ("export.js",)
 EXPORT_STYLES = ("export.css",)
