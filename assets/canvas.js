@@ -10,19 +10,11 @@
   const WIDE_CELL = 66; // px beyond which a cell only looks empty
   const GAP = 3;
   const FONTS = [13, 12, 11, 10, 9, 8]; // px, tried in turn until a piece fits
-  const GLYPH = 0.605; // width of a monospaced glyph in em
   const TIGHT = 0.055; // em taken out between the letters of a piece that needs a smaller font
   const FLAT = /^[-−–—_=~+]+$/; // a horizontal strike would hide these
-  const WIDE_GLYPH = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u;
   const NO_BADGE = -1e9;
   const SHARED_BELOW = 8; // blocks smaller than this share a row
   const LONG_ROWS = 16; // more lines than this scroll inside the canvas
-
-  const glyphs = (text) => {
-    let n = 0;
-    for (const glyph of text) n += WIDE_GLYPH.test(glyph) ? 2 : 1;
-    return n;
-  };
 
   /** How `length` positions are laid out: {columns, perRow (blocks on a row), cell (px)}. */
   function geometry(width, gutter, blockSize, length) {
@@ -135,7 +127,7 @@
       style.setProperty("--bv-gutter", gutter + "px");
       style.setProperty("--bv-columns", plan.columns);
       this.grid.classList.toggle("is-narrow", width < 760);
-      this._limits = FONTS.map((px, i) => Math.floor((plan.cell - (i ? 2.5 : 4)) / ((GLYPH - (i ? TIGHT : 0)) * px)));
+      this._limits = FONTS.map((px, i) => Math.floor((plan.cell - (i ? 2.5 : 4)) / ((BlockViz.pieces.GLYPH - (i ? TIGHT : 0)) * px)));
       const same = keep && this.cells.length === run.length && this._built === run.blockSize + "/" + plan.perRow;
       if (same) return true;
       this._built = run.blockSize + "/" + plan.perRow;
@@ -242,9 +234,11 @@
         this._glyph[pos] = glyph;
       }
       const font = glyph ? FONTS[0] : this._font(shown, text);
-      if (font !== cell.font) {
-        cell.font = font;
-        cell.text.style.cssText = font === FONTS[0] ? "" : `--bv-size: ${font}px; letter-spacing: ${-TIGHT}em`;
+      const look = BlockViz.pieces.cursive(text) ? -font : font;
+      if (look !== cell.font) {
+        cell.font = look;
+        const tight = BlockViz.pieces.cursive(text) ? "" : `; letter-spacing: ${-TIGHT}em`;
+        cell.text.style.cssText = font === FONTS[0] ? "" : `--bv-size: ${font}px${tight}`;
       }
       if (name === "renoised") cell.node.classList.toggle("is-flat", FLAT.test(text));
       const words = BlockViz.WORDS.state[name];
@@ -257,7 +251,7 @@
     _font(id, text) {
       let n = this._wide.get(id);
       if (n === undefined) {
-        n = glyphs(text);
+        n = BlockViz.pieces.width(text) * (BlockViz.pieces.cursive(text) ? 1.1 : 1);
         this._wide.set(id, n);
       }
       for (let i = 0; i < FONTS.length; i++) if (n <= this._limits[i]) return FONTS[i];

@@ -62,6 +62,7 @@
       this.facts = el("dl", { class: "bv-tip-facts" });
       this.lines = {};
       for (const [key, label] of [
+        ["joined", "together"],
         ["state", "state"],
         ["confidence", "probability"],
         ["ar", "AR log p"],
@@ -133,8 +134,10 @@
       const thrown = state === "renoised" && k > 0 ? run.tokens(k - 1)[pos] : -1;
       this.token.textContent = run.piece(thrown >= 0 ? thrown : id);
       this.token.classList.toggle("is-struck", thrown >= 0);
-      this.id.textContent = thrown >= 0 ? `id ${thrown} → ${run.piece(id)} id ${id}` : `id ${id}`;
+      this.id.textContent = thrown >= 0 ? `id ${thrown} → ${BlockViz.isolated(run.piece(id))} id ${id}` : `id ${id}`;
       this.place.textContent = `position ${pos + 1} of ${run.length} · block ${run.blockOf(pos) + 1}`;
+      const joined = BlockViz.pieces.joined(run, k, pos);
+      this._line("joined", joined && `positions ${joined.first + 1} to ${joined.last + 1}: ${BlockViz.isolated(joined.text)}`);
       this._line("state", WORDS.state[state]);
       const open = state !== "prompt" && state !== "unopened";
       const asOf = (j) => (j === k ? "" : `  (pass ${j})`);

@@ -102,7 +102,7 @@
     }
 
     _learn(pieces) {
-      if (pieces) for (const id of Object.keys(pieces)) this._pieces.set(Number(id), pieces[id]);
+      if (pieces) for (const id of Object.keys(pieces)) this._pieces.set(Number(id), BlockViz.pieces.clean(String(pieces[id])));
     }
 
     _grow() {

@@ -12,7 +12,15 @@
   const QUICKEST_MS = 200;
 
   const fill = (words, values) => words.replace(/\{(\w+)\}/g, (all, name) => (name in values ? values[name] : all));
-  const escape = (piece) => piece.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  // A pair of dollars is a formula wherever MathJax is loaded.
+  const escape = (piece) => piece.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/\$/g, "&#36;");
+
+  /** A token within a line of Plotly's text: shortened, safe, and its direction of writing moves nothing beside it. */
+  function tokenText(piece, longest) {
+    const characters = Array.from(piece);
+    const escaped = escape(characters.length <= longest ? piece : characters.slice(0, longest - 1).join("") + "…");
+    return BlockViz.isolated(piece) === piece ? escaped : BlockViz.isolated(escaped);
+  }
 
   function make(tag, name, parent) {
     const node = document.createElement(tag);
@@ -251,7 +259,7 @@
       return fill(stepped ? this.words.when : this.words.when_idle, { number: k, phase, step: pass.step + 1 });
     }
     token(id) {
-      return `<b>${escape(this.run.piece(id))}</b>`;
+      return `<b>${tokenText(this.run.piece(id), this.template.longest_token)}</b>`;
     }
   }
 
@@ -272,6 +280,6 @@
   }
 
   BlockViz.View = View;
-  BlockViz.viewTools = { fill, escape, make, passRoom, tickStep };
+  BlockViz.viewTools = { fill, escape, tokenText, make, passRoom, tickStep };
   BlockViz.views = Object.assign(BlockViz.views || {}, { scales });
 })();

@@ -3,7 +3,7 @@
 (function () {
   "use strict";
   const BlockViz = (window.BlockViz = window.BlockViz || {});
-  const { fill, escape, make } = BlockViz.viewTools;
+  const { fill, tokenText, make } = BlockViz.viewTools;
   const CHARACTER = 6.7; // pixels of a character of a token label
 
   /** The decision to show at pass k: its own, or else the last one of its block; null where there is none. */
@@ -233,7 +233,7 @@
       const put = (cell, id, chosen) => {
         const piece = id === null ? "" : this.run.piece(id);
         if (cell.textContent !== piece) cell.textContent = piece;
-        cell.classList.toggle("bv-view-long", Array.from(piece).length > Math.max(1, wide));
+        cell.classList.toggle("bv-view-long", BlockViz.pieces.width(piece) > Math.max(1, wide));
         cell.classList.toggle("bv-view-chosen", chosen);
       };
       this.cells[0].forEach((cell, i) => put(cell, i < shown.tokens.length ? shown.tokens[i] : null, shown.chosen[i] === true));
@@ -279,9 +279,9 @@
         layout.xaxis.showticklabels = true;
         layout.xaxis.tickvals = Array.from(shown.tokens, (id, i) => i + 1);
         layout.xaxis.ticktext = Array.from(shown.tokens, (id, i) => {
-          const piece = escape(this.run.piece(id));
-          if (!this._doubted(shown, i)) return piece;
-          return `<b>${piece}</b><br><span style="color:${this.color}">${escape(this.run.piece(shown.best[i].id))}</span>`;
+          const name = (token) => tokenText(this.run.piece(token), this.template.longest_label);
+          if (!this._doubted(shown, i)) return name(id);
+          return `<b>${name(id)}</b><br><span style="color:${this.color}">${name(shown.best[i].id)}</span>`;
         });
       }
       const rows = this.verifies && this.labelled ? `${this.words.proposed}, ${this.words.ar_says}: ` : "";

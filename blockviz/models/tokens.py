@@ -5,15 +5,19 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Tokenizer
 
+from blockviz.models.pieces import isolated, visible
+
 _END_NAMES = ("<eos>", "</s>", "<|endoftext|>", "<|eos|>", "<|end|>", "[EOS]")
 _PAD_NAMES = ("<pad>", "[PAD]", "<|pad|>", "<|padding|>")
-_VISIBLE = {" ": "\u2423", "\n": "\u23ce", "\t": "\u21e5"}
+_BYTE_TOKEN = re.compile("<0x([0-9A-F]{2})>")
+_LONGEST_WORD = 60  # characters of an unknown word that a message repeats
 _HOLE = "\u27e8?\u27e9"
 
 
@@ -22,9 +26,17 @@ class UnknownText(ValueError):
 
     def __init__(self, words: list[tuple[str, tuple[str, ...]]]) -> None:
         self.words = words
-        named = [f'"{word}"' + (f" (nearest: {', '.join(near)})" if near else "") for word, near in words]
+        named = [
+            f'"{_quoted(word)}"' + (f" (nearest: {', '.join(map(_quoted, near))})" if near else "")
+            for word, near in words
+        ]
         more = f" and {len(named) - 5} more" if len(named) > 5 else ""
         super().__init__(f"The model does not know {', '.join(named[:5])}{more}.")
+
+
+def _quoted(word: str) -> str:
+    shown = visible(word)
+    return isolated(shown if len(shown) <= _LONGEST_WORD else shown[: _LONGEST_WORD - 1] + "\u2026")
 
 
 def _byte_of_character() -> dict[str, int]:
@@ -45,7 +57,10 @@ class Tokens:
         parts = json.loads(tokenizer.to_str())
         self.word_level = parts["model"].get("type") == "WordLevel"
         kinds = [parts["decoder"], *((parts["decoder"] or {}).get("decoders") or [])]
-        self._byte_level = any(kind and kind.get("type") == "ByteLevel" for kind in kinds)
+        decoders = {kind.get("type"): kind for kind in kinds if kind}
+        self._byte_level = "ByteLevel" in decoders
+        self._byte_fallback = "ByteFallback" in decoders
+        self._space = _mark_of_space(decoders)
         self.specials: dict[str, int] = {
             token.content: i for i, token in tokenizer.get_added_tokens_decoder().items() if token.special
         }
@@ -113,15 +128,25 @@ class Tokens:
         return (" " if self.word_level else "").join(text for text in texts if text)
 
     def piece(self, token_id: int) -> str:
-        """How one token is shown: its text with ␣ ⏎ ⇥ for white space and ⟨E2⟩ for bytes that are no text alone."""
+        """How one token is shown: its text with ␣ ⏎ ⇥ for white space and ⟨E2⟩ for bytes that are no text alone.
+
+        Never empty, never longer than `LONGEST_PIECE`, with nothing invisible in it (`blockviz.models.pieces`).
+        """
         name = self.tokenizer.id_to_token(int(token_id)) if 0 <= token_id < self.vocab_size else None
         if name is None:
             return _HOLE
         if name in self.specials:
-            return name
-        text = _bytes_as_text(name) if self._byte_level else name
-        shown = "".join(_visible(character) for character in text)
-        return shown or "\u27e8\u27e9"
+            return visible(name)
+        return visible(self._text(name))
+
+    def _text(self, name: str) -> str:
+        """The text that a token's name stands for; bytes that are no text alone become surrogates (PEP 383)."""
+        if self._byte_level:
+            return _bytes_as_text(name)
+        byte = _BYTE_TOKEN.fullmatch(name) if self._byte_fallback else None
+        if byte:
+            return bytes([int(byte[1], 16)]).decode("utf-8", errors="surrogateescape")
+        return name.replace(self._space, " ") if self._space else name
 
 
 _BYTES = _byte_of_character()
@@ -130,14 +155,12 @@ _BYTES = _byte_of_character()
 def _bytes_as_text(name: str) -> str:
     if any(character not in _BYTES for character in name):
         return name  # an added token, stored as plain text
-    raw = bytes(_BYTES[character] for character in name)
-    text = raw.decode("utf-8", errors="surrogateescape")
-    return "".join(f"\u27e8{ord(c) - 0xDC00:02X}\u27e9" if 0xDC80 <= ord(c) <= 0xDCFF else c for c in text)
+    return bytes(_BYTES[character] for character in name).decode("utf-8", errors="surrogateescape")
 
 
-def _visible(character: str) -> str:
-    if character in _VISIBLE:
-        return _VISIBLE[character]
-    if character.isprintable() and not character.isspace():
-        return character
-    return f"\u27e8{ord(character):02X}\u27e9"
+def _mark_of_space(decoders: Mapping[str, dict[str, Any]]) -> str:
+    """The character by which a SentencePiece tokenizer writes a space; "" where there is none."""
+    if "Metaspace" in decoders:
+        return str(decoders["Metaspace"].get("replacement", ""))
+    replace = decoders.get("Replace", {})
+    return str(replace.get("pattern", {}).get("String", "")) if replace.get("content") == " " else ""

@@ -13,6 +13,7 @@ from blockviz.views.templates import templates
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 PLAYER_SCRIPTS = (
     "dom.js",
+    "pieces.js",
     "trace.js",
     "canvas.js",
     "hover.js",

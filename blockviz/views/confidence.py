@@ -18,12 +18,12 @@ from blockviz.views.layout import (
     axis,
     boundaries,
     cursor,
-    escape,
     layout,
     pass_words,
     place_words,
     thin,
     tick_step,
+    token_words,
 )
 from blockviz.views.palette import PALETTES, SEQUENTIAL, Palette, Theme
 
@@ -174,7 +174,7 @@ def figure(trace: Trace, k: int, theme: Theme = "light") -> Figure:
 def cell_words(trace: Trace, k: int, position: int, value: float, seen: int) -> str:
     """What hovering says of a position after pass `k`; `value` and `seen` as `carried` has them."""
     code = trace.states[k, position]
-    token = f"<b>{escape(trace.pieces.get(int(trace.tokens[k, position]), '?'))}</b>"
+    token = token_words(trace.pieces.get(int(trace.tokens[k, position]), "?"))
     lines = [place_words(position, trace.header.block_size), pass_words(trace.passes[k], k)]
     if code == STATE_CODE["prompt"]:
         lines.append(WORDS["prompt"].format(token=token))

@@ -16,12 +16,12 @@ from blockviz.views.layout import (
     axis,
     boundaries,
     cursor,
-    escape,
     layout,
     pass_words,
     place_words,
     thin,
     tick_step,
+    token_words,
 )
 from blockviz.views.palette import PALETTES, STATE_LABELS, Theme
 
@@ -147,11 +147,11 @@ def figure(trace: Trace, k: int, theme: Theme = "light") -> Figure:
 def cell_words(trace: Trace, k: int, position: int) -> str:
     """What hovering says of a position after pass `k`."""
     state = STATES[trace.states[k, position]]
-    token = escape(trace.pieces.get(int(trace.tokens[k, position]), "?"))
+    token = token_words(trace.pieces.get(int(trace.tokens[k, position]), "?"))
     return "<br>".join(
         (
             place_words(position, trace.header.block_size),
             pass_words(trace.passes[k], k),
-            WORDS["cell"].format(token=f"<b>{token}</b>", state=STATE_WORDS[state]),
+            WORDS["cell"].format(token=token, state=STATE_WORDS[state]),
         )
     )

@@ -35,7 +35,25 @@ PHASE_WORDS: dict[str, str] = {
 
 def escape(piece: str) -> str:
     """The piece as Plotly must be given it to show it as text: Plotly reads a little markup, and `<eos>` is none."""
-    return piece.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    escaped = piece.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escaped.replace(
+        "$", "&#36;"
+    )  # a pair of dollars is a formula wherever MathJax is loaded, as in notebooks
+
+
+LONGEST_TOKEN = 40
+"""Characters of a token in hover words; the whole of a longer one stands in the player's own card."""
+
+
+def token_text(piece: str, longest: int = LONGEST_TOKEN) -> str:
+    """A token within a line of Plotly's text: shortened, safe, and its direction of writing moves nothing beside it."""
+    escaped = escape(piece if len(piece) <= longest else piece[: longest - 1] + "…")
+    return escaped if piece.isascii() else f"\u2068{escaped}\u2069"
+
+
+def token_words(piece: str) -> str:
+    """A token in hover words: `token_text` in bold."""
+    return f"<b>{token_text(piece)}</b>"
 
 
 PLACE = "position {position} · block {block}"

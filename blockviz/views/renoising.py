@@ -20,7 +20,7 @@ from blockviz.views.decisions import (
     left_is_free,
     score_range,
 )
-from blockviz.views.layout import Figure, alone, axis, escape, layout, place_words
+from blockviz.views.layout import Figure, alone, axis, layout, place_words, token_text, token_words
 from blockviz.views.palette import PALETTES, Palette, Theme
 
 TITLE = "What the corrector doubts"
@@ -142,7 +142,7 @@ def constants() -> dict[str, Any]:
 
 def label(piece: str) -> str:
     """A token as a tick label: shortened, and safe for Plotly."""
-    return escape(piece if len(piece) <= LONGEST_LABEL else piece[: LONGEST_LABEL - 1] + "…")
+    return token_text(piece, LONGEST_LABEL)
 
 
 def figure(trace: Trace, k: int, theme: Theme = "light") -> Figure:
@@ -240,7 +240,7 @@ def bar_words(trace: Trace, shown: Decision, i: int) -> str:
     lines = [
         place_words(shown.start + i, trace.header.block_size),
         WORDS["bar"].format(
-            token=f"<b>{escape(trace.pieces.get(int(shown.tokens[i]), '?'))}</b>",
+            token=token_words(trace.pieces.get(int(shown.tokens[i]), "?")),
             short=score.short,
             score=f"{shown.scores[i]:.2f} {score.unit}".rstrip(),
             fate=WORDS[fate],
@@ -250,7 +250,7 @@ def bar_words(trace: Trace, shown: Decision, i: int) -> str:
         same = shown.choices[i] == shown.tokens[i]
         lines.append(
             WORDS["agrees" if same else "alternative"].format(
-                token=f"<b>{escape(trace.pieces.get(int(shown.choices[i]), '?'))}</b>",
+                token=token_words(trace.pieces.get(int(shown.choices[i]), "?")),
                 p=f"{shown.choice_p[i]:.2f}",
             )
         )

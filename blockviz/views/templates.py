@@ -6,7 +6,17 @@ from types import ModuleType
 from typing import Any
 
 from blockviz.views import attention, confidence, fill, renoising
-from blockviz.views.layout import HEIGHT, LEGEND, MAX_COLUMNS, MAX_ROWS, PHASE_WORDS, PLACE, WHEN, WHEN_IDLE
+from blockviz.views.layout import (
+    HEIGHT,
+    LEGEND,
+    LONGEST_TOKEN,
+    MAX_COLUMNS,
+    MAX_ROWS,
+    PHASE_WORDS,
+    PLACE,
+    WHEN,
+    WHEN_IDLE,
+)
 from blockviz.views.palette import PALETTES, THEMES
 
 VIEWS: dict[str, ModuleType] = {
@@ -48,6 +58,7 @@ def templates() -> dict[str, dict[str, Any]]:
             "legend": {theme: view.legend(theme) for theme in THEMES} if hasattr(view, "legend") else None,
             "boundary": {theme: PALETTES[theme].boundary for theme in THEMES},
             "height": HEIGHT + LEGEND,
+            "longest_token": LONGEST_TOKEN,
             "words": view.WORDS | shared,
             **own[name],
         }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from blockviz.sampling.settings import from_preset
@@ -21,6 +23,8 @@ def piece(token: int) -> str:
         11: "␣",
         12: "字字字",
         13: "שלום",
+        14: "$x^2$",
+        15: "=" * 60,
     }
     return special.get(token, f"w{token}")
 
@@ -35,12 +39,17 @@ def fake_run(
     seed: int = 0,
     run: str = "",
     stopped: bool = False,
+    prompt: Sequence[int] | None = None,
+    vocabulary: int = VOCABULARY,
+    shown: Callable[[int], str] = piece,
 ) -> Trace:
-    """A guided run (propose, verify, re-noise, ..., denoise, commit per block) of random tokens."""
+    """A guided run (propose, verify, re-noise, ..., denoise, commit per block) of random tokens after the prompt."""
     rng = np.random.default_rng(seed)
-    mask = VOCABULARY if process == "masked" else None
+    mask = vocabulary if process == "masked" else None
     settings = from_preset("arpc", block_size=block_size, steps=steps, seed=seed)
-    prompt = rng.integers(0, VOCABULARY, prompt_length)
+    if prompt is None:
+        prompt = rng.integers(0, vocabulary, prompt_length).tolist()
+    prompt_length = len(prompt)
     header = Header(
         run=run or f"{seed:08x}",
         model=ModelFacts("toy-" + process, "0" * 64, process, mask, 0, None, 1000, 1, 1, 8),  # type: ignore[arg-type]
@@ -53,7 +62,7 @@ def fake_run(
     )
 
     def noise(count: int) -> np.ndarray:
-        return rng.integers(0, VOCABULARY, count) if mask is None else np.full(count, mask)
+        return rng.integers(0, vocabulary, count) if mask is None else np.full(count, mask)
 
     tokens = noise(length)
     tokens[:prompt_length] = prompt
@@ -67,7 +76,7 @@ def fake_run(
         width = stop - start
         for step in range(steps):
             guided = step < steps - 1
-            new = np.where(free, rng.integers(0, VOCABULARY, width), tokens[start:stop])
+            new = np.where(free, rng.integers(0, vocabulary, width), tokens[start:stop])
             kept = new == tokens[start:stop]
             tokens[start:stop] = new
             fresh = CODE["proposed" if guided else "revealed"]
@@ -85,7 +94,7 @@ def fake_run(
                 "reasons": reasons,
                 "confidence": rng.random(width),
                 "entropy": rng.random(width) * 3,
-                "top_ids": rng.integers(0, VOCABULARY, (width, 5)),
+                "top_ids": rng.integers(0, vocabulary, (width, 5)),
                 "top_probs": np.sort(rng.dirichlet(np.ones(6), width)[:, :5])[:, ::-1],
             }
             state_now = {"tokens": tokens, "states": states}
@@ -156,7 +165,7 @@ def fake_run(
             )
         )
     end = End(0.1, stopped, "stopped" if stopped else "canvas", "words", len(passes))
-    return Trace.collect([header, *passes, end], piece)
+    return Trace.collect([header, *passes, end], shown)
 
 
 def text(trace: Trace) -> str:

@@ -123,3 +123,53 @@ def test_file_round_trip(tmp_path: Path) -> None:
     assert again.names == MATH.names
     assert again.encode("Mia has forty-two apples.") == MATH.encode("mia has 42 apples .")
     assert (again.end_id, again.pad_id) == (MATH.end_id, None)
+
+
+@pytest.fixture(scope="module")
+def byte_fallback() -> Tokens:
+    """A LLaMA style tokenizer: a mark for the space, tokens for the bytes of what is in no token."""
+    names = ["<unk>", "<s>", "</s>", "<0xE2>", "<0x82>", "<0xAC>", "<0x0A>", "\u2581", "\u2581a", "a"]
+    tokenizer = Tokenizer(
+        models.BPE({name: i for i, name in enumerate(names)}, [], unk_token="<unk>", byte_fallback=True)
+    )
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()]
+    )
+    tokenizer.add_special_tokens([AddedToken(name, special=True) for name in names[:3]])
+    return Tokens(tokenizer)
+
+
+class TestSentencePiece:
+    def test_bytes_and_spaces_are_shown_as_everywhere(self, byte_fallback: Tokens) -> None:
+        shown = [byte_fallback.piece(i) for i in range(byte_fallback.vocab_size)]
+        assert shown[:3] == ["<unk>", "<s>", "</s>"]
+        assert shown[3:] == [
+            "\u27e8E2\u27e9",
+            "\u27e882\u27e9",
+            "\u27e8AC\u27e9",
+            "\u23ce",
+            "\u2423",
+            "\u2423a",
+            "a",
+        ]
+        assert byte_fallback.decode([3, 4, 5]) == "\u20ac"
+
+    def test_metaspace(self) -> None:
+        tokenizer = Tokenizer(models.WordLevel({"\u2581a": 0, "<unk>": 1}, unk_token="<unk>"))
+        tokenizer.decoder = decoders.Metaspace()
+        assert Tokens(tokenizer).piece(0) == "\u2423a"
+
+
+class TestMessages:
+    def test_what_is_typed_cannot_hide_or_turn_the_message_around(self) -> None:
+        with pytest.raises(UnknownText) as caught:
+            MATH.encode("mia has \u202egnp.exe <img/src=x> \u05e9\u05dc\u05d5\u05dd ${x}")
+        message = str(caught.value)
+        assert "\u202e" not in message
+        assert "\u27e8202E\u27e9" in message
+        assert "\u2068\u05e9\u05dc\u05d5\u05dd\u2069" in message
+
+    def test_a_very_long_word_is_cut(self) -> None:
+        with pytest.raises(UnknownText) as caught:
+            MATH.encode("q" * 4000)
+        assert len(str(caught.value)) < 120
