@@ -49,7 +49,7 @@
         class: "bv-grid",
         role: "grid",
         "data-testid": this.options.testid || "canvas",
-        "aria-label": "Token canvas, one row per block. Up, down and Shift with left or right move between tokens; Enter pins one.",
+        "aria-label": "Token canvas, one row per block. Up, down and Shift with left or right move between tokens; Enter inspects one.",
       });
       root.append(this.grid);
       this.run = null;
@@ -209,7 +209,7 @@
         if (restated || token !== this._token[pos] || shown !== this._shown[pos]) {
           this._cell(pos, token, shown, state, restated, mask);
         }
-        if (badge !== this._badge[pos]) this._score(pos, badge);
+        if (badge !== this._badge[pos] || (restated && badge !== NO_BADGE)) this._score(pos, badge);
       }
       this._frames(k, pass, states);
       this._k = k;

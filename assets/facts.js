@@ -122,10 +122,12 @@
         items.push(["renoised", "re-noised" + score]);
       }
       items.push(["committed", "committed"], ["after_end", "after the end"]);
+      const story = BlockViz.panels && BlockViz.panels.story;
+      if (guided && story && story.verifiers.includes(corrector)) items.push(["other", story.player.legend]);
       this.node.replaceChildren(
         ...items.map(([state, words]) => {
           const sample = el("span", { class: "bv-sample", "data-state": state, "data-glyph": masked && state === "noise" ? "mask" : null, "aria-hidden": "true" });
-          sample.append(el("span", { class: "bv-text", text: masked && GLYPHS[state] ? GLYPHS[state] : "a" }));
+          sample.append(el("span", { class: "bv-text", text: state === "other" ? "b 97%" : masked && GLYPHS[state] ? GLYPHS[state] : "a" }));
           return el("li", {}, sample, words);
         }),
       );

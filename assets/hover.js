@@ -1,4 +1,4 @@
-/* BlockViz.Hover: the short form of a token's story, beside the cell that is pointed at, focused or pinned. */
+/* BlockViz.Hover: the short form of a token's story, beside the cell that is pointed at or focused; inspector.js has the long one. */
 (function () {
   "use strict";
   const BlockViz = (window.BlockViz = window.BlockViz || {});
@@ -13,38 +13,20 @@
       this.grid = grid;
       this.look = look;
       this.pos = -1;
-      this.pinned = false;
       this._make();
       grid.addEventListener("pointerover", (event) => {
         const cell = event.target.closest(".bv-cell");
-        if (cell && !this.pinned && event.pointerType !== "touch") this.show(Number(cell.dataset.pos));
+        if (cell && event.pointerType !== "touch") this.show(Number(cell.dataset.pos));
       });
-      grid.addEventListener("pointerleave", () => {
-        if (!this.pinned) this.hide();
-      });
+      grid.addEventListener("pointerleave", () => this.hide());
       grid.addEventListener("focusin", (event) => {
         const cell = event.target.closest(".bv-cell");
-        if (cell && cell.matches(":focus-visible")) {
-          this.pinned = false;
-          this.show(Number(cell.dataset.pos));
-        }
+        if (cell && cell.matches(":focus-visible")) this.show(Number(cell.dataset.pos));
       });
-      grid.addEventListener("focusout", () => {
-        if (!this.pinned) this.hide();
-      });
-      grid.addEventListener("click", (event) => {
-        const cell = event.target.closest(".bv-cell");
-        if (cell) this.pin(Number(cell.dataset.pos));
-      });
-      grid.addEventListener("keydown", (event) => {
-        const cell = event.target.closest(".bv-cell");
-        if (event.key === "Enter" && cell) this.pin(Number(cell.dataset.pos));
-      });
+      grid.addEventListener("focusout", () => this.hide());
+      grid.addEventListener("click", () => this.hide());
       this._outside = (event) => {
-        if (event.type === "keydown" ? event.key === "Escape" : !this.grid.contains(event.target) && !this.box.contains(event.target)) {
-          this.pinned = false;
-          this.hide();
-        }
+        if (event.type === "keydown" ? event.key === "Escape" : !this.grid.contains(event.target)) this.hide();
       };
       document.addEventListener("pointerdown", this._outside);
       document.addEventListener("keydown", this._outside);
@@ -97,12 +79,6 @@
       this.frame.append(this.box);
     }
 
-    pin(pos) {
-      this.pinned = !(this.pinned && this.pos === pos);
-      this.box.classList.toggle("is-pinned", this.pinned);
-      this.show(pos);
-    }
-
     show(pos) {
       this.pos = pos;
       this.refresh();
@@ -110,7 +86,6 @@
 
     hide() {
       this.pos = -1;
-      this.box.classList.remove("is-pinned");
       this.box.hidden = true;
     }
 

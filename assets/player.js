@@ -22,6 +22,7 @@
       this._spoken = 0;
       this._make();
       this.hover = new BlockViz.Hover(this.frame, this.canvas.grid, () => ({ run: this.run, k: this.shown }));
+      this._views.push({ name: "inspector", mount: this.inspector.node, it: this.inspector, drawn: -1, run: null });
       this._theme = new MutationObserver(() => this._themed());
       this._theme.observe(document.body, { attributes: true, attributeFilter: ["class"] });
       this._seen = new ResizeObserver(() => this._sized());
@@ -61,8 +62,15 @@
       } else this.root.append(this.frame);
       this.frame.append(this.note, el("p", { class: "bv-empty", text: this.options.empty }), canvas);
       this.canvas = new BlockViz.Canvas(canvas, { testid: "canvas" + suffix });
-      canvas.append(this.checks.node, this.legend.node);
-      this.frame.append(this._makeViews(), this.speech);
+      this.story = new BlockViz.Story(this.canvas, (k) => this.bus.seek(k));
+      this.returns = new BlockViz.Returns((k, pos) => {
+        this.bus.seek(k);
+        this.inspector.open(pos);
+      });
+      canvas.prepend(this.story.node);
+      canvas.append(this.checks.node, this.legend.node, this.returns.node);
+      this.inspector = new BlockViz.Inspector(this.canvas, this.bus, label);
+      this.frame.append(this.inspector.node, this._makeViews(), this.speech);
     }
 
     _makeViews() {
@@ -138,15 +146,16 @@
         this._fresh = false;
         this.shown = -1;
         this.frame.classList.remove("is-empty");
-        this.hover.pinned = false;
         this.hover.hide();
         this.canvas.load(this.run);
+        this.story.load(this.run);
         this.facts.load(this.run);
         this.legend.load(this.run);
         BlockViz.write(this.title.lastChild, BlockViz.describe(this.run.header));
       }
       this._grow(fresh || report.ended);
       if (report.ended) this.facts.load(this.run);
+      if (fresh || report.ended) this.returns.load(this.run);
       this.bus.grown(this, fresh);
     }
 
@@ -206,6 +215,7 @@
       const moved = k !== this.shown;
       if (moved) {
         this.canvas.draw(k);
+        this.story.draw(k);
         this.checks.draw(run, k);
         this.shown = k;
         this.hover.refresh();

@@ -31,6 +31,7 @@
       this._at = 0;
       this._line = 0;
       this._pieces = new Map();
+      this._bytes = new Map();
       this._rows = 0;
       this._tokens = new Int32Array(0);
       this._states = new Uint8Array(0);
@@ -98,11 +99,12 @@
       }
       this.header = data;
       this.id = data.run;
-      this._learn(data.pieces);
+      this._learn(data);
     }
 
-    _learn(pieces) {
+    _learn({ pieces, bytes }) {
       if (pieces) for (const id of Object.keys(pieces)) this._pieces.set(Number(id), BlockViz.pieces.clean(String(pieces[id])));
+      if (bytes) for (const id of Object.keys(bytes)) this._bytes.set(Number(id), bytes[id]);
     }
 
     _grow() {
@@ -126,7 +128,7 @@
         this.error = `Line ${this._line} of this run is not pass ${k}.`;
         return;
       }
-      this._learn(data.pieces);
+      this._learn(data);
       if (k >= this._rows) this._grow();
       const row = k * length;
       const tokens = this._tokens;
@@ -274,6 +276,11 @@
       const piece = this._pieces.get(id);
       if (piece !== undefined && piece !== "") return piece;
       return id === this.maskId ? "▒" : "#" + id;
+    }
+
+    /** The bytes of a token's text as hexadecimal digits, "" for a special token, null where the run does not say. */
+    bytes(id) {
+      return this._bytes.get(id) ?? null;
     }
 
     /** Verdicts in force after pass k: [[start, stop, verdict, text], ...]. The same array object while unchanged. */

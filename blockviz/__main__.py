@@ -190,7 +190,7 @@ def _sample(options: argparse.Namespace) -> None:
     model = _load(options)
     checker = checker_for(model, known_answer(options.prompt))
     events = stream(model, options.prompt, settings, checker=checker)
-    trace = Trace.collect(_watched(events), model.tokens.piece)
+    trace = Trace.collect(_watched(events), model.tokens.piece, model.tokens.raw)
     if options.out is not None:
         trace.save(options.out)
     last = trace.passes[-1]

@@ -148,6 +148,15 @@ class Tokens:
             return bytes([int(byte[1], 16)]).decode("utf-8", errors="surrogateescape")
         return name.replace(self._space, " ") if self._space else name
 
+    def raw(self, token_id: int) -> bytes:
+        """The bytes of one token's text (UTF-8 unless the tokenizer works on bytes); none for special ids and MASK."""
+        name = self.tokenizer.id_to_token(int(token_id)) if 0 <= token_id < self.vocab_size else None
+        if name is None or name in self.specials:
+            return b""
+        if self._byte_level and all(character in _BYTES for character in name):
+            return bytes(_BYTES[character] for character in name)
+        return name.encode("utf-8", errors="surrogatepass")
+
 
 _BYTES = _byte_of_character()
 

@@ -305,4 +305,6 @@ def sample(
         settings = from_preset(preset, **overrides)
     else:
         settings = parse({**(settings or SamplerSettings()).to_dict(), **overrides})
-    return Trace.collect(stream(model, prompt, settings, checker=checker), model.tokens.piece)
+    return Trace.collect(
+        stream(model, prompt, settings, checker=checker), model.tokens.piece, model.tokens.raw
+    )

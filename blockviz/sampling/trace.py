@@ -10,7 +10,7 @@ import gzip
 import os
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
@@ -36,7 +36,7 @@ from blockviz.sampling.passes import (
     TraceError,
     attention_weights,
 )
-from blockviz.sampling.trace_lines import Event, LineWriter, Piece
+from blockviz.sampling.trace_lines import Event, LineWriter, Piece, Raw
 from blockviz.sampling.trace_reader import LineReader
 
 __all__ = [
@@ -57,6 +57,7 @@ __all__ = [
     "ModelFacts",
     "Pass",
     "Piece",
+    "Raw",
     "Trace",
     "TraceError",
     "attention_weights",
@@ -69,7 +70,8 @@ MAX_LINE_BYTES = 4 * 2**20
 
 @dataclass(frozen=True)
 class Trace:
-    """A whole run. P passes, L positions; `pieces` maps every token id that occurs to its display piece.
+    """A whole run. P passes, L positions; `pieces` maps every token id that occurs to its display piece, `raw` to the
+    bytes of its text (none for a special token; files from before bytes were kept have no entries).
 
     Column properties are numpy arrays, one row per pass: [P], or [P, L] where the value belongs to a position. Values
     known only in the active window stand at their canvas positions, with NaN (floats), -1 (tokens) or 0 (reasons)
@@ -80,11 +82,15 @@ class Trace:
     passes: tuple[Pass, ...]
     end: End
     pieces: dict[int, str]
+    raw: dict[int, bytes] = field(default_factory=dict)
 
     @classmethod
-    def collect(cls, events: Iterable[Event], piece: Piece) -> Trace:
-        """The trace of a whole stream of events; `piece` maps a token id to its display piece. Raises `TraceError`."""
-        writer = LineWriter(piece)
+    def collect(cls, events: Iterable[Event], piece: Piece, raw: Raw | None = None) -> Trace:
+        """The trace of a whole stream of events; `piece` maps a token id to its display piece, `raw` to its bytes.
+
+        Raises `TraceError`.
+        """
+        writer = LineWriter(piece, raw)
         header, passes, end = None, [], None
         for event in events:
             if isinstance(event, Pass):
@@ -95,7 +101,8 @@ class Trace:
                 end = event
         if header is None or end is None:
             raise TraceError("The run was cut short: it has no header or no end.")
-        return cls(header, tuple(passes), end, writer.pieces([header, *passes]))
+        pieces = writer.pieces([header, *passes])
+        return cls(header, tuple(passes), end, pieces, writer.bytes_of(pieces))
 
     # Columns, one value per pass.
 
@@ -217,6 +224,7 @@ class Trace:
             mine == theirs
             and replace(self.end, seconds=0.0) == replace(other.end, seconds=0.0)
             and self.pieces == other.pieces
+            and self.raw == other.raw
             and len(self.passes) == len(other.passes)
             and all(
                 a.same(b, ignore=frozenset({"ms"})) for a, b in zip(self.passes, other.passes, strict=True)
@@ -233,7 +241,7 @@ class Trace:
 
     def to_lines(self) -> Iterator[str]:
         """The trace as lines, each ending in a newline."""
-        writer = LineWriter(self.pieces.__getitem__)
+        writer = LineWriter(self.pieces.__getitem__, self.raw.get)
         for event in self.events():
             yield writer.line(event)
 
@@ -250,7 +258,7 @@ class Trace:
             raise TraceError("The trace is empty.")
         if reader.end is None:
             raise TraceError(f"The trace is cut short: it has {len(passes)} passes and no end.")
-        return cls(reader.header, tuple(passes), reader.end, reader.pieces)
+        return cls(reader.header, tuple(passes), reader.end, reader.pieces, reader.raw)
 
     def save(self, path: str | Path) -> None:
         """Write the trace to `path`, gzip-compressed if the name ends in .gz; replaces a file only when complete."""

@@ -31,6 +31,8 @@ MASK_PIECE = "▒"
 
 Event = Header | Pass | End
 Piece = Callable[[int], str]
+Raw = Callable[[int], bytes | None]
+"""The bytes of a token's text: none (b"") for a special token, None where they are not known."""
 
 FLOATS = {"conf": "confidence", "ent": "entropy", "ar": "ar_logprob", "score": "score"}
 """Key of a pass line -> field of `Pass`, for the numbers known per window position."""
@@ -38,10 +40,14 @@ SCALES = {"conf": PROBABILITY_SCALE, "ent": SCORE_SCALE, "ar": SCORE_SCALE, "sco
 
 
 class LineWriter:
-    """Turns the events of one run into lines, each ending in a newline; `piece` maps token ids to display pieces."""
+    """Turns the events of one run into lines, each ending in a newline.
 
-    def __init__(self, piece: Piece) -> None:
+    `piece` maps token ids to display pieces, `raw` to the bytes of their text; without it the lines hold no bytes.
+    """
+
+    def __init__(self, piece: Piece, raw: Raw | None = None) -> None:
         self._piece = piece
+        self._raw = raw
         self._mask_id: int | None = None
         self._sent: set[int] = set()
         self._tokens: np.ndarray | None = None
@@ -71,6 +77,11 @@ class LineWriter:
                     used.update(ids.ravel().tolist())
         used.discard(-1)
         return {token: MASK_PIECE if token == mask_id else self._piece(token) for token in sorted(used)}
+
+    def bytes_of(self, tokens: Iterable[int]) -> dict[int, bytes]:
+        """The bytes of these token ids, where they are known."""
+        found = {token: self._raw(token) for token in tokens} if self._raw else {}
+        return {token: raw for token, raw in found.items() if raw is not None}
 
     def _header(self, header: Header) -> dict[str, Any]:
         self._mask_id = header.model.mask_id
@@ -146,6 +157,9 @@ class LineWriter:
                 str(token): MASK_PIECE if token == self._mask_id else self._piece(token)
                 for token in sorted(new)
             }
+            known = self.bytes_of(sorted(new))
+            if known:
+                body["bytes"] = {str(token): raw.hex() for token, raw in known.items()}
         return body
 
 

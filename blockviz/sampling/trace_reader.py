@@ -1,12 +1,14 @@
 """Reading the lines of a trace: checks everything, executes nothing, refuses the unknown with one sentence.
 
 Formats: 1 says nothing of the model's attention and cache (`ModelFacts` has the values that then held) and knows no
-recorded attention; 2 does. What was read from an older format is written in the newest.
+recorded attention; 2 does. Files of either may lack the bytes of tokens. What was read from an older format is
+written in the newest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -55,6 +57,9 @@ MAX_CELLS = 32 * 2**20
 """Passes x positions of one trace: 160 MB in memory."""
 MAX_PIECE = 512
 OLDEST_FORMAT = 1
+MAX_RAW = 4 * MAX_PIECE
+"""Bytes of one token's text."""
+_HEX = re.compile(r"(?:[0-9a-f]{2})*")
 
 _HEADER_KEYS = frozenset(
     (
@@ -69,10 +74,10 @@ _HEADER_KEYS = frozenset(
             "block_size",
             "tokens",
         ),
-        *("device", "versions", "created", "pieces"),
+        *("device", "versions", "created", "pieces", "bytes"),
     )
 )
-_OPTIONAL_KEYS = frozenset((*FLOATS, "top", "noise", "attn", "checks", "pieces"))
+_OPTIONAL_KEYS = frozenset((*FLOATS, "top", "noise", "attn", "checks", "pieces", "bytes"))
 _PASS_KEYS = _OPTIONAL_KEYS | frozenset(
     (
         *("i", "phase", "block", "step", "alpha", "temp", "nfe", "cached", "clean", "ms", "win", "k", "cut"),
@@ -88,6 +93,7 @@ class LineReader:
         self.header: Header | None = None
         self.end: End | None = None
         self.pieces: dict[int, str] = {}
+        self.raw: dict[int, bytes] = {}
         self._lines = 0
         self._tokens: np.ndarray | None = None
         self._checks: tuple[Check, ...] = ()
@@ -134,7 +140,7 @@ class LineReader:
                 f"it has the unknown format {version}; this BlockViz reads formats {OLDEST_FORMAT} to {FORMAT}."
             )
         self._format = version
-        check_keys(body, _HEADER_KEYS, _HEADER_KEYS - {"pieces"})
+        check_keys(body, _HEADER_KEYS, _HEADER_KEYS - {"pieces", "bytes"})
         length = whole(body, "length", 1, MAX_LENGTH)
         self._learn(body)
         tokens = wholes(body, "tokens", None, 0, MAX_ID)
@@ -277,17 +283,27 @@ class LineReader:
         )
 
     def _learn(self, body: dict[str, Any]) -> None:
-        pieces = body.get("pieces", {})
-        if not isinstance(pieces, dict):
-            refuse("pieces", "an object")
-        for key, piece in pieces.items():
-            if not (key.isascii() and key.isdigit() and len(key) <= 10 and int(key) <= MAX_ID):
-                refuse("pieces", "token ids as keys")
+        for token, piece in _by_token(body, "pieces"):
             if not isinstance(piece, str) or not 0 < len(piece) <= MAX_PIECE:
                 refuse("pieces", f"texts of 1 to {MAX_PIECE} characters")
-            self.pieces[int(key)] = piece
+            self.pieces[token] = piece
+        for token, text in _by_token(body, "bytes"):
+            if not isinstance(text, str) or len(text) > 2 * MAX_RAW or not _HEX.fullmatch(text):
+                refuse("bytes", f"up to {MAX_RAW} bytes in hexadecimal digits")
+            self.raw[token] = bytes.fromhex(text)
 
     def _known(self, ids: Sequence[int]) -> None:
         for token in ids:
             if token >= 0 and token not in self.pieces:
                 raise TraceError(f"token {token} is used, but its piece was never given.")
+
+
+def _by_token(body: dict[str, Any], name: str) -> Iterator[tuple[int, object]]:
+    """What an entry, if it is there, says of each token id."""
+    table = body.get(name, {})
+    if not isinstance(table, dict):
+        refuse(name, "an object")
+    for key, value in table.items():
+        if not (key.isascii() and key.isdigit() and len(key) <= 10 and int(key) <= MAX_ID):
+            refuse(name, "token ids as keys")
+        yield int(key), value

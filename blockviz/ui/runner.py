@@ -136,7 +136,7 @@ class Runner:
             raise located(error.field, str(error)) from None
         except UnknownText as error:
             raise located("prompt", str(error)) from None
-        return LiveRun(chain([header], events), LineWriter(model.tokens.piece), self._turns)
+        return LiveRun(chain([header], events), LineWriter(model.tokens.piece, model.tokens.raw), self._turns)
 
 
 def _summary(runs: Mapping[str, LiveRun]) -> str:

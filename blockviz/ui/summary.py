@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from blockviz.sampling.passes import STATE_CODE, Check, End, Header, Pass
 from blockviz.sampling.trace_lines import Event
 from blockviz.ui.wording import SUMMARY_ROWS, SUMMARY_TITLE, TEXTS_TITLE
+from blockviz.views.revisions import Revisions
 
 DRAFTS = [STATE_CODE[name] for name in ("proposed", "revealed", "kept", "committed", "after_end")]
 WRITTEN = STATE_CODE["committed"]
@@ -34,6 +35,7 @@ class Summary:
     written: int = 0
     revisions: int = 0
     checks: tuple[Check, ...] = ()
+    renoised: Revisions = field(default_factory=Revisions)
     _draft: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
 
     def add(self, event: Event) -> None:
@@ -50,6 +52,7 @@ class Summary:
         self.nfe = (event.nfe_denoise, event.nfe_verify)
         self.milliseconds += event.ms
         self.checks = event.checks
+        self.renoised.add(event)
         draft = np.isin(event.states, DRAFTS)
         # A revision is a token that stands where another stood before, whether or not noise came between.
         self.revisions += int((draft & (self._draft >= 0) & (self._draft != event.tokens)).sum())
@@ -77,6 +80,8 @@ class Summary:
         calls = sum(self.nfe)
         right, total = self.equations
         per_call = self.written / calls if calls else None
+        back = self.renoised.tally()
+        returned = f"{back.same} / {back.better} / {back.worse} / {back.unjudged}"
         return {
             "calls": {"text": f"{self.nfe[0]} + {self.nfe[1]}", "number": calls},
             "tokens": {"text": str(self.written), "number": self.written},
@@ -86,6 +91,12 @@ class Summary:
             },
             "ms": {"text": f"{self.milliseconds:.0f}", "number": round(self.milliseconds)},
             "revisions": {"text": str(self.revisions), "number": self.revisions},
+            "thrown": {"text": str(back.thrown), "number": back.thrown},
+            "returned": {"text": returned if back.thrown else "–", "number": None},
+            "righted": {
+                "text": f"{back.righted} / {back.spoilt}" if total and back.thrown else "–",
+                "number": None,
+            },
             "equations": {
                 "text": f"{right} of {total}" if total else "–",
                 "number": right if total else None,

@@ -96,6 +96,9 @@ SUMMARY_ROWS: dict[str, str] = {
     "per_call": "tokens per NFE",
     "ms": "ms in all",
     "revisions": "tokens revised after first appearing",
+    "thrown": "tokens re-noised",
+    "returned": "… came back the same / better / worse by AR / not judged",
+    "righted": "… with which an equation became right / wrong",
     "equations": "equations right",
     "answer": "final answer",
 }

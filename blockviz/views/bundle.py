@@ -8,22 +8,28 @@ from pathlib import Path
 
 from blockviz.views.templates import SCRIPTS as VIEW_SCRIPTS
 from blockviz.views.templates import STYLES as VIEW_STYLES
-from blockviz.views.templates import templates
+from blockviz.views.templates import panels, templates
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 PLAYER_SCRIPTS = (
     "dom.js",
     "pieces.js",
     "trace.js",
+    "numbers.js",
     "canvas.js",
     "hover.js",
     "facts.js",
+    "revisions.js",
+    "story.js",
+    "returns.js",
+    "life.js",
+    "inspector.js",
     "bus.js",
     "transport.js",
     "player.js",
 )
 PAGE_SCRIPTS = ("fields.js", "forms.js", "permalink.js", "page.js")
-STYLES = ("theme.css", "player.css", *VIEW_STYLES)
+STYLES = ("theme.css", "player.css", "story.css", "inspector.css", *VIEW_STYLES)
 EXPORT_SCRIPTS = ("export.js",)
 EXPORT_STYLES = ("export.css",)
 
@@ -34,7 +40,7 @@ def bundle(names: tuple[str, ...]) -> bytes:
 
 
 def player_script() -> bytes:
-    """The player with its views and their templates; needs nothing else but, for the views, Plotly."""
+    """The player with its views, their templates and its words; needs nothing else but, for the views, Plotly."""
     return bundle(PLAYER_SCRIPTS + tuple(VIEW_SCRIPTS)) + _templates()
 
 
@@ -50,8 +56,8 @@ def style() -> bytes:
 
 def _templates() -> bytes:
     # No "<": exported pages carry this inside a script element.
-    text = json.dumps(templates()).replace("<", "\\u003c")
-    return f"window.BlockViz.templates = {text};\n".encode()
+    text = json.dumps({"templates": templates(), "panels": panels()}).replace("<", "\\u003c")
+    return f"Object.assign(window.BlockViz, {text});\n".encode()
 
 
 def plotly_script() -> bytes:

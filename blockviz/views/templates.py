@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from blockviz.views import attention, confidence, fill, renoising
+from blockviz.views import attention, confidence, fill, life, life_chart, renoising, story
 from blockviz.views.layout import (
     HEIGHT,
     LEGEND,
@@ -27,7 +27,7 @@ VIEWS: dict[str, ModuleType] = {
 }
 """Every view by name; each module has `TITLE`, `HELP`, `WORDS`, `template(theme)` and `figure(trace, k, theme)`."""
 
-SCRIPTS = ("views.js", "views_maps.js", "views_renoising.js", "views_attention.js")
+SCRIPTS = ("views.js", "views_maps.js", "views_renoising.js", "views_attention.js", "views_life.js")
 """The browser side in `assets/`, in loading order, after Plotly's own script."""
 STYLES = ("views.css",)
 
@@ -63,4 +63,22 @@ def templates() -> dict[str, dict[str, Any]]:
             **own[name],
         }
         for name, view in VIEWS.items()
+    }
+
+
+def panels() -> dict[str, dict[str, Any]]:
+    """What the player itself says: the inspector's chart with its words (`life`), and the `story` of a pass."""
+    return {
+        "life": {
+            "title": life_chart.TITLE,
+            "help": life_chart.HELP,
+            **{theme: life_chart.template(theme) for theme in THEMES},
+            "legend": {theme: life_chart.legend(theme) for theme in THEMES},
+            "height": life_chart.HEIGHT + life_chart.LEGEND,
+            "words": life.WORDS
+            | {"phases": PHASE_WORDS, "place": PLACE, "when": WHEN, "when_idle": WHEN_IDLE},
+            "nats": list(life_chart.NATS),
+            **life.constants(),
+        },
+        "story": story.constants(),
     }
