@@ -95,6 +95,16 @@ class TestPieces:
         assert all(byte_level.piece(i).strip() for i in range(byte_level.vocab_size))
         assert byte_level.piece(byte_level.end_id or 0) == "<|endoftext|>"
 
+    def test_raw_bytes_are_those_of_the_text(self, byte_level: Tokens) -> None:
+        assert MATH.raw(MATH.encode("apples")[0]) == b"apples"
+        assert MATH.raw(MATH.end_id or 0) == b""
+        assert MATH.raw(MATH.vocab_size) == b""
+        assert MATH.raw(-1) == b""
+        for text in ("hello\n\tthere \u2026", "h\u00e9llo \U0001f600"):
+            ids = byte_level.encode(text)
+            assert b"".join(byte_level.raw(i) for i in ids) == text.encode()
+        assert byte_level.raw(byte_level.end_id or 0) == b""
+
     def test_byte_level_refuses_specials_and_nothing_else(self, byte_level: Tokens) -> None:
         assert byte_level.decode(byte_level.encode("h\u00e9llo \U0001f600")) == "h\u00e9llo \U0001f600"
         with pytest.raises(UnknownText, match="endoftext"):

@@ -110,6 +110,34 @@ def test_line_format() -> None:
     }
 
 
+def test_bytes_of_tokens_travel_with_their_pieces() -> None:
+    raw = {1: b"\xe2\x80", 2: b"", 3: b" "}
+    trace = Trace.collect(make.small_events(), make.piece, raw.get)
+    assert trace.raw == raw
+    head, _, propose = (json.loads(line) for line in list(trace.to_lines())[:3])
+    assert head["bytes"] == {"1": "e280", "2": ""}
+    assert propose["bytes"] == {"3": "20"}
+    assert Trace.from_lines(trace.to_lines()) == trace
+    assert not trace.same_content(make.small_trace())
+
+
+def test_files_without_bytes_are_read() -> None:
+    assert not any("bytes" in json.loads(line) for line in lines())
+    assert make.small_trace().raw == {}
+    assert Trace.from_lines(lines()) == make.small_trace()
+
+
+@pytest.mark.parametrize(
+    "bad", [[], {"one": "20"}, {"1": "2"}, {"1": "2G"}, {"1": "FF"}, {"1": 3}, {"1": "00" * 5000}]
+)
+def test_bytes_that_are_none_are_refused(bad: Any) -> None:
+    broken = lines()
+    broken[0] = json.dumps({**json.loads(broken[0]), "bytes": bad})
+    with pytest.raises(TraceError, match="bytes") as caught:
+        Trace.from_lines(broken)
+    assert one_sentence(caught.value)
+
+
 def test_every_line_is_ascii_and_complete_in_itself() -> None:
     events = make.small_events()
     events[0] = make.header(prompt="a\u2028b\x85c\ud800<script>\n")

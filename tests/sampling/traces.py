@@ -202,4 +202,5 @@ def traces(draw: st.DrawFn) -> Trace:
     )
     end = End(draw(st.floats(0, 1e6)), draw(st.booleans()), "stopped", draw(TEXTS), len(passes))
     pieces = draw(st.fixed_dictionaries({t: st.text(min_size=1, max_size=5) for t in range(MASK + 1)}))
-    return Trace.collect([head, *passes, end], pieces.__getitem__)
+    raw = draw(st.none() | st.dictionaries(st.integers(0, MASK), st.binary(max_size=4)))
+    return Trace.collect([head, *passes, end], pieces.__getitem__, raw.get if raw is not None else None)

@@ -51,6 +51,14 @@ def test_a_revision_is_another_token_whether_or_not_noise_came_between() -> None
     assert summary.written == 2
 
 
+def test_what_came_back_of_the_tokens_thrown_back() -> None:
+    rows = summary_of(*small_events()).row_values()
+    assert rows["thrown"] == {"text": "1", "number": 1}
+    assert rows["returned"] == {"text": "0 / 0 / 0 / 1", "number": None}
+    assert rows["righted"]["text"] == "–"
+    assert summary_of(header(), end("")).row_values()["returned"]["text"] == "–"
+
+
 def test_uniform_noise_is_no_draft() -> None:
     summary = summary_of(
         header(length=1, tokens=()), shown([5], ["noise"]), shown([6], ["noise"]), shown([7], ["revealed"])
