@@ -72,6 +72,11 @@
       this._observer.disconnect();
     }
 
+    /** The pass on screen, or -1. */
+    get shown() {
+      return this._k;
+    }
+
     /** Take a run; the grid is rebuilt only when its geometry differs. */
     load(run) {
       this.run = run;
@@ -91,6 +96,7 @@
       if (this._build(true) && k >= 0) {
         this._forget();
         this.draw(k);
+        if (this.options.redrawn) this.options.redrawn(k);
       }
     }
 

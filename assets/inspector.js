@@ -13,10 +13,10 @@
   const number = (value, digits) => (Number.isNaN(value) ? "" : N.fixed(value, digits));
 
   class Inspector {
-    /** `canvas` holds the cells, `bus` the pass on screen; `label` names the side of Compare. */
-    constructor(canvas, bus, label) {
+    /** `canvas` holds the cells, `seek(k)` goes to a pass of this run; `label` names the side of Compare. */
+    constructor(canvas, seek, label) {
       this.canvas = canvas;
-      this.bus = bus;
+      this.seek = seek;
       this.label = label;
       this.pos = -1;
       this.k = -1;
@@ -81,8 +81,8 @@
     /** To the row before or after the pass on screen. */
     _row(by) {
       const numbers = this.rows.map((row) => row.number);
-      const next = by > 0 ? numbers.find((k) => k > this.bus.pass) : numbers.filter((k) => k < this.bus.pass).pop();
-      if (next !== undefined) this.bus.seek(next);
+      const next = by > 0 ? numbers.find((k) => k > this.k) : numbers.filter((k) => k < this.k).pop();
+      if (next !== undefined) this.seek(next);
     }
 
     open(pos) {
@@ -175,7 +175,7 @@
       this.tableBody = el("tbody");
       this.tableBody.addEventListener("click", (event) => {
         const row = event.target.closest("tr");
-        if (row) this.bus.seek(Number(row.dataset.pass));
+        if (row) this.seek(Number(row.dataset.pass));
       });
       this.scroll = el("div", { class: "bv-life-scroll" }, el("table", { "data-testid": "life-table" }, el("thead", {}, this.tableHead), this.tableBody));
       this.speech = el("div", { class: "bv-hidden", role: "status", "aria-live": "polite" });
@@ -205,7 +205,7 @@
       this.tableHead.querySelector('[data-column="score"]').title = N.fill(W.score_help, { score: score ? score.short : "" });
       this._grow();
       this.k = -1;
-      this._show(Math.min(this.bus.pass, run.last));
+      this._show(Math.max(0, Math.min(this.canvas.shown, run.last)));
       BlockViz.write(this.speech, `${name}, ${this.token.textContent}, ${this.words.states[this._state]}`);
     }
 

@@ -27,7 +27,7 @@
       this._theme.observe(document.body, { attributes: true, attributeFilter: ["class"] });
       this._seen = new ResizeObserver(() => this._sized());
       this._seen.observe(this.frame);
-      this.frame.addEventListener("bv:pass", (event) => this.bus.seek(event.detail.pass));
+      this.frame.addEventListener("bv:pass", (event) => this.show(event.detail.pass));
       for (const type of ["click", "keydown"]) this.canvas.grid.addEventListener(type, (event) => this._cell(event));
       this.bus.join(this.bus.players, this);
     }
@@ -61,15 +61,22 @@
         BlockViz.Transport(bar, { group: this.options.group, suffix });
       } else this.root.append(this.frame);
       this.frame.append(this.note, el("p", { class: "bv-empty", text: this.options.empty }), canvas);
-      this.canvas = new BlockViz.Canvas(canvas, { testid: "canvas" + suffix });
-      this.story = new BlockViz.Story(this.canvas, (k) => this.bus.seek(k));
+      this.canvas = new BlockViz.Canvas(canvas, {
+        testid: "canvas" + suffix,
+        redrawn: (k) => {
+          this.story.draw(k);
+          this.inspector.draw(this.run, k);
+        },
+      });
+      const seek = (k) => this.show(k);
+      this.story = new BlockViz.Story(this.canvas, seek);
       this.returns = new BlockViz.Returns((k, pos) => {
-        this.bus.seek(k);
+        seek(k);
         this.inspector.open(pos);
       });
       canvas.prepend(this.story.node);
       canvas.append(this.checks.node, this.legend.node, this.returns.node);
-      this.inspector = new BlockViz.Inspector(this.canvas, this.bus, label);
+      this.inspector = new BlockViz.Inspector(this.canvas, seek, label);
       this.frame.append(this.inspector.node, this._makeViews(), this.speech);
     }
 

@@ -206,7 +206,8 @@
         BlockViz.write(cell.other.firstChild, piece);
         BlockViz.write(cell.other.lastChild, roomy ? N.percent(p).replace(/\.\d/, "") : "");
         cell.other.style.setProperty("--bv-p", p.toFixed(3));
-        cell.other.title = N.fill(words().player.alternative, { token: N.quoted(piece), p: N.percent(p) });
+        const said = N.fill(words().player.alternative, { token: N.quoted(piece), p: N.percent(p) });
+        BlockViz.mark(cell.node, "aria-description", said);
         cell.node.classList.add("has-other");
         cell.other.classList.toggle("is-same", id === written[pos]);
         this._shown.push(cell);
@@ -217,6 +218,7 @@
   function clear(cell) {
     if (cell.other) cell.other.remove();
     cell.node.classList.remove("has-other");
+    cell.node.removeAttribute("aria-description");
   }
 
   BlockViz.Story = Story;

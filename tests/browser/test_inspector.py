@@ -157,7 +157,7 @@ def test_bytes_are_shown_where_the_run_has_them(page: Page) -> None:
         assert f"token id {token}" in facts
         told.add(token)
     assert len(told) > 5
-    feed(page, trace)
+    feed(page, fake_run("uniform", length=40, run="without"))
     assert "bytes not recorded" in page.inner_text(".bv-life-facts")
 
 
