@@ -25,7 +25,9 @@
     count: (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`,
     quoted(piece) {
       const letters = Array.from(piece);
-      return `“${letters.length <= LONGEST_PIECE ? piece : letters.slice(0, LONGEST_PIECE - 1).join("") + "…"}”`;
+      if (letters.length <= LONGEST_PIECE) return `“${BlockViz.isolated(piece)}”`;
+      const start = letters.slice(0, LONGEST_PIECE - 1).join("");
+      return BlockViz.isolated(start) === start ? `“${start}…”` : `“${BlockViz.isolated(start + "…")}”`;
     },
     /** Fill "{name}" in words; what is filled in is never looked at again. */
     fill: (words, values) => words.replace(/\{(\w+)\}/g, (all, name) => (name in values ? values[name] : all)),

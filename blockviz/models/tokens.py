@@ -153,9 +153,7 @@ class Tokens:
         name = self.tokenizer.id_to_token(int(token_id)) if 0 <= token_id < self.vocab_size else None
         if name is None or name in self.specials:
             return b""
-        if self._byte_level and all(character in _BYTES for character in name):
-            return bytes(_BYTES[character] for character in name)
-        return name.encode("utf-8", errors="surrogatepass")
+        return self._text(name).encode("utf-8", errors="surrogateescape")
 
 
 _BYTES = _byte_of_character()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from blockviz.sampling.trace import Trace
-from blockviz.views.layout import Figure, alone, axis, escape, layout, pass_words, place_words
+from blockviz.views.layout import Figure, alone, axis, layout, pass_words, place_words, token_words
 from blockviz.views.life import WORDS, Moment, life
 from blockviz.views.numbers import fixed, percent
 from blockviz.views.palette import PALETTES, STATE_LABELS, Theme
@@ -135,7 +135,7 @@ def figure(trace: Trace, k: int, theme: Theme = "light", position: int | None = 
 
 def point_words(trace: Trace, moment: Moment, position: int) -> str:
     """What hovering says of a pass."""
-    token = f"<b>{escape(trace.pieces.get(moment.token, '?'))}</b>"
+    token = token_words(trace.pieces.get(moment.token, "?"))
     lines = [
         place_words(position, trace.header.block_size),
         pass_words(trace.passes[moment.number], moment.number),

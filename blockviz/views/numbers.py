@@ -36,5 +36,8 @@ def count(number: int, word: str) -> str:
 
 
 def quoted(piece: str) -> str:
-    """A token in a sentence: in quotation marks, shortened."""
-    return f"“{piece if len(piece) <= LONGEST_PIECE else piece[: LONGEST_PIECE - 1] + '…'}”"
+    """A token in a sentence: in quotation marks, shortened; its direction of writing moves nothing beside it."""
+    long = len(piece) > LONGEST_PIECE
+    start = piece[: LONGEST_PIECE - 1] if long else piece
+    text = start + "…" if long else start
+    return f"“{text}”" if start.isascii() else f"“\u2068{text}\u2069”"

@@ -14,7 +14,7 @@ from blockviz.sampling.settings import AR_SCORES
 from blockviz.sampling.trace import Trace
 from blockviz.views.decisions import SCORES, Decision, decision, is_doubted
 from blockviz.views.layout import PHASE_WORDS
-from blockviz.views.numbers import LONGEST_PIECE, brief, count, quoted
+from blockviz.views.numbers import brief, count, quoted
 
 PARTS: tuple[Phase, ...] = ("propose", "verify", "renoise")
 """Phases of one guided step, in order."""
@@ -81,7 +81,6 @@ def constants() -> dict[str, Any]:
         "phases": PHASE_WORDS,
         "verifiers": sorted(AR_SCORES),
         "scores": {name: {"short": score.short, "unit": score.unit} for name, score in SCORES.items()},
-        "longest": LONGEST_PIECE,
     }
 
 

@@ -78,6 +78,7 @@ def panels() -> dict[str, dict[str, Any]]:
             "words": life.WORDS
             | {"phases": PHASE_WORDS, "place": PLACE, "when": WHEN, "when_idle": WHEN_IDLE},
             "nats": list(life_chart.NATS),
+            "longest_token": LONGEST_TOKEN,
             **life.constants(),
         },
         "story": story.constants(),
