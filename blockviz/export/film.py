@@ -1,0 +1,149 @@
+"""A run as a moving picture: GIF with Pillow, MP4 (H.264) with the ffmpeg that the package imageio-ffmpeg brings.
+
+One frame per pass, at most `limit` of them (`frames.chosen` says which, and the footer says so); the start and the
+last frame are held. Both files are written as they are drawn, with `progress` wrapped around the passes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Iterable, Sequence
+from pathlib import Path
+
+from PIL import Image
+
+from blockviz.export.colors import gif_palette
+from blockviz.export.frames import chosen
+from blockviz.export.picture import Painter
+from blockviz.export.words import ExportError, about
+from blockviz.sampling.trace import Trace
+from blockviz.views.palette import Theme
+
+Progress = Callable[[Sequence[int]], Iterable[int]]
+
+RATE = 6.0
+"""Passes a second, as on the page at speed 1x."""
+RATES = (0.1, 50.0)
+LIMIT = 200
+LIMITS = (2, 2000)
+HOLD_FIRST = 1.0
+HOLD_LAST = 3.0
+"""Seconds."""
+FILM_RATE = 24
+"""Frames a second of an MP4, in which a pass stands for several; slower ones stutter in some players."""
+QUALITY = 18
+"""Constant rate factor of H.264: 0 is lossless, 51 the worst."""
+
+
+def note(trace: Trace, numbers: Sequence[int]) -> str:
+    """What the footer says of the choice of frames."""
+    count = len(trace.passes)
+    if len(numbers) == count:
+        return ""
+    return (
+        f"{len(numbers)} of {count} passes are shown: the first, the last, then commits, then re-noisings, "
+        "then the others, evenly"
+    )
+
+
+def _prepare(trace: Trace, theme: Theme, limit: int, rate: float) -> tuple[Painter, tuple[int, ...]]:
+    if not LIMITS[0] <= limit <= LIMITS[1]:
+        raise ExportError(f"The number of frames cannot be {limit}; it is from {LIMITS[0]} to {LIMITS[1]}.")
+    if not (math.isfinite(rate) and RATES[0] <= rate <= RATES[1]):
+        raise ExportError(
+            f"The rate cannot be {rate:g}; it is from {RATES[0]:g} to {RATES[1]:g} passes a second."
+        )
+    numbers = chosen(trace, limit)
+    return Painter(trace, theme, numbers, note(trace, numbers)), numbers
+
+
+def _plain(numbers: Sequence[int]) -> Iterable[int]:
+    return numbers
+
+
+def write_gif(
+    trace: Trace,
+    path: Path,
+    *,
+    theme: Theme = "light",
+    limit: int = LIMIT,
+    rate: float = RATE,
+    progress: Progress = _plain,
+) -> None:
+    """Write the run as an endless GIF of 1280 pixels' width; raises `ExportError`."""
+    painter, numbers = _prepare(trace, theme, limit, rate)
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(gif_palette(theme))
+    # Pillow counts hundredths of a second, and browsers slow down what is faster than two of them.
+    times = [max(20, round(100 / rate) * 10)] * len(numbers)
+    times[0] = max(times[0], round(HOLD_FIRST * 1000))
+    times[-1] = max(times[-1], round(HOLD_LAST * 1000))
+
+    def images() -> Generator[Image.Image]:
+        for number in progress(numbers):
+            yield painter.paint(number).quantize(palette=palette, dither=Image.Dither.NONE)
+
+    stream = images()
+    first = next(stream)
+    comment = "\n".join(about([trace]).values()).replace(" · ", "; ")
+    first.save(
+        path,
+        "GIF",
+        save_all=True,
+        append_images=stream,
+        duration=times,
+        loop=0,
+        disposal=1,
+        optimize=False,
+        comment=comment.encode("ascii", "replace"),
+    )
+
+
+def write_mp4(
+    trace: Trace,
+    path: Path,
+    *,
+    theme: Theme = "light",
+    limit: int = LIMIT,
+    rate: float = RATE,
+    progress: Progress = _plain,
+) -> None:
+    """Write the run as an MP4 of 1280 pixels' width; raises `ExportError`, also where there is no ffmpeg."""
+    painter, numbers = _prepare(trace, theme, limit, rate)
+    try:
+        import imageio_ffmpeg
+
+        imageio_ffmpeg.get_ffmpeg_exe()
+    except (ImportError, RuntimeError):
+        raise ExportError(
+            "MP4 needs ffmpeg, which the package imageio-ffmpeg brings: install requirements.txt, or write a GIF."
+        ) from None
+    facts = about([trace])
+    writer = imageio_ffmpeg.write_frames(
+        str(path),
+        painter.size,
+        fps=FILM_RATE,
+        codec="libx264",
+        macro_block_size=2,
+        quality=None,
+        output_params=[
+            *("-crf", str(QUALITY), "-preset", "medium", "-tune", "animation", "-movflags", "+faststart"),
+            *("-f", "mp4", "-metadata", f"title={facts['title']}"),
+            *("-metadata", f"comment={facts['model']} | {facts['settings']}"),
+        ],
+    )
+    try:
+        writer.send(None)
+        shown = 0
+        for index, number in enumerate(progress(numbers)):
+            frame = painter.paint(number).tobytes()
+            # By the clock, not by a rounded count, so that the rate is right on average.
+            until = round(FILM_RATE * (HOLD_FIRST + index / rate))
+            until += round(FILM_RATE * HOLD_LAST) if index == len(numbers) - 1 else 0
+            for _ in range(max(1, until - shown)):
+                writer.send(frame)
+            shown = max(until, shown + 1)
+    except OSError as error:
+        raise ExportError(f"ffmpeg could not write the film: {' '.join(str(error).split())[-300:]}") from None
+    finally:
+        writer.close()
