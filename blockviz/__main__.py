@@ -1,4 +1,4 @@
-"""The command line: `python -m blockviz {models, sample, evaluate, train} ...`.
+"""The command line: `python -m blockviz {models, sample, evaluate, train, export} ...`.
 
 Flags of the settings, their help and their bounds come from `sampling/settings.py`. Results go to stdout, progress and
 errors to stderr; bad input ends with exit code 2 and one sentence.
@@ -28,6 +28,8 @@ from blockviz.evaluation.model_card import write_card
 from blockviz.evaluation.sweep import Cell, sweep
 from blockviz.evaluation.tables import accuracy_markdown
 from blockviz.evaluation.tasks import checker_for, known_answer
+from blockviz.export import command as export
+from blockviz.export.words import ExportError
 from blockviz.models.checkpoint import CHECKPOINTS, CheckpointError, Model, find, list_models, load
 from blockviz.models.tokens import UnknownText
 from blockviz.sampling.run import stream
@@ -67,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         TraceError,
         EvaluationError,
         RunError,
+        ExportError,
         OSError,
     ) as error:
         sys.stderr.write(_sentence(str(error)))
@@ -125,6 +128,12 @@ def _parser() -> argparse.ArgumentParser:
     train = commands.add_parser("train", help="train a model", description=training.__doc__)
     training.add_arguments(train)
     train.set_defaults(action=_train)
+
+    files = commands.add_parser(
+        "export", help="write recorded runs as files for others", description=export.__doc__
+    )
+    export.add_arguments(files)
+    files.set_defaults(action=_export)
     return parser
 
 
@@ -299,6 +308,11 @@ def _train(options: argparse.Namespace) -> None:
     folder = training.run_command(options)
     if folder is not None:
         print(folder)
+
+
+def _export(options: argparse.Namespace) -> None:
+    for path in export.run_command(options):
+        print(path)
 
 
 def _sentence(text: str) -> str:

@@ -50,15 +50,8 @@ def gif_palette(theme: Theme) -> list[int]:
     c = colors(theme)
     grounds = {
         "card": (
-            "ink",
-            "muted",
-            "prompt",
-            "unopened",
-            "faint",
-            "accent-text",
-            "checked",
-            "wrong",
-            "noise-ink",
+            *("ink", "muted", "prompt", "unopened", "faint", "noise-ink", "line"),
+            *("accent", "accent-text", "renoise", "checked", "wrong"),
         ),
         "prompt-bg": ("prompt", "ink"),
         "accent": ("accent-ink",),

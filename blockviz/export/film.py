@@ -57,7 +57,8 @@ def _prepare(trace: Trace, theme: Theme, limit: int, rate: float) -> tuple[Paint
     return Painter(trace, theme, numbers, note(trace, numbers)), numbers
 
 
-def _plain(numbers: Sequence[int]) -> Iterable[int]:
+def silent(numbers: Sequence[int]) -> Iterable[int]:
+    """No progress bar."""
     return numbers
 
 
@@ -68,7 +69,7 @@ def write_gif(
     theme: Theme = "light",
     limit: int = LIMIT,
     rate: float = RATE,
-    progress: Progress = _plain,
+    progress: Progress = silent,
 ) -> None:
     """Write the run as an endless GIF of 1280 pixels' width; raises `ExportError`."""
     painter, numbers = _prepare(trace, theme, limit, rate)
@@ -106,7 +107,7 @@ def write_mp4(
     theme: Theme = "light",
     limit: int = LIMIT,
     rate: float = RATE,
-    progress: Progress = _plain,
+    progress: Progress = silent,
 ) -> None:
     """Write the run as an MP4 of 1280 pixels' width; raises `ExportError`, also where there is no ffmpeg."""
     painter, numbers = _prepare(trace, theme, limit, rate)
@@ -128,6 +129,9 @@ def write_mp4(
         quality=None,
         output_params=[
             *("-crf", str(QUALITY), "-preset", "medium", "-tune", "animation", "-movflags", "+faststart"),
+            # Say which matrix turns colours into video, or players guess and the page's colours shift.
+            *("-vf", "scale=out_color_matrix=bt709:out_range=tv", "-colorspace", "bt709"),
+            *("-color_primaries", "bt709", "-color_trc", "bt709", "-color_range", "tv"),
             *("-f", "mp4", "-metadata", f"title={facts['title']}"),
             *("-metadata", f"comment={facts['model']} | {facts['settings']}"),
         ],

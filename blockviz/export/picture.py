@@ -167,7 +167,7 @@ class Painter:
     # Equations and their verdicts.
 
     def _check_items(self, checks: Sequence[Check]) -> list[tuple[str, str, float]]:
-        items = []
+        items: list[tuple[str, str, float]] = []
         for check in checks:
             text = SIGNS[check.verdict] + words.short(check.text).replace(" - ", " − ").replace(" * ", " × ")
             text += {"wrong": " wrong", "unfinished": " unfinished"}.get(check.verdict, "")

@@ -13,6 +13,7 @@ import html
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from blockviz import __version__
 from blockviz.export.words import ExportError, clean, footer, title
@@ -42,7 +43,7 @@ def page(traces: Sequence[Trace], *, views: bool = True) -> str:
     """
     if not 1 <= len(traces) <= MOST_RUNS:
         raise ExportError(f"A page holds 1 to {MOST_RUNS} runs, not {len(traces)}.")
-    runs = ["".join(trace.to_lines()) for trace in traces]
+    runs = ["".join((trace if views else _without_attention(trace)).to_lines()) for trace in traces]
     total = sum(map(len, runs))
     if total > MOST_CHARACTERS:
         raise ExportError(f"The runs have {total} characters; a page may hold {MOST_CHARACTERS}.")
@@ -76,6 +77,11 @@ def page(traces: Sequence[Trace], *, views: bool = True) -> str:
             "",
         )
     )
+
+
+def _without_attention(trace: Trace) -> Trace:
+    """The run without its attention weights, which only the views show."""
+    return replace(trace, passes=tuple(replace(entry, attention=None) for entry in trace.passes))
 
 
 def policy(scripts: Sequence[str]) -> str:

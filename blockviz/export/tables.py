@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ DECIMALS = {"confidence": 4, "entropy": 3, "ar_logprob": 3, "score": 3}
 def passes_table(trace: Trace) -> pd.DataFrame:
     """One row per pass: run, pass, then the columns of `Trace.passes_frame`."""
     frame = trace.passes_frame().reset_index()
-    frame.insert(0, "run", trace.header.run)
+    frame.insert(0, "run", _escape(trace.header.run))
     return frame
 
 
@@ -33,6 +35,7 @@ def positions_table(trace: Trace) -> pd.DataFrame:
         raise ExportError(
             f"The table of positions would have {rows} rows (passes times positions); it may have {MOST_ROWS}."
         )
+    trace = _encodable(trace)
     frame = trace.to_frame()
     frame.insert(0, "run", trace.header.run)
     # Fixed point of the trace, not the nearest float32: 0.1234 instead of 0.12340000271797180.
@@ -42,13 +45,13 @@ def positions_table(trace: Trace) -> pd.DataFrame:
 
 
 def tables(trace: Trace) -> dict[str, pd.DataFrame]:
-    """Both tables by what their rows are."""
+    """Both tables by what their rows are; raises `ExportError` when one would be too large."""
     return {"passes": passes_table(trace), "positions": positions_table(trace)}
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Write a table as CSV: UTF-8, a header line, empty cells for what is not known."""
-    frame.to_csv(path, index=False, lineterminator="\n", errors="backslashreplace")
+    frame.to_csv(path, index=False, lineterminator="\n")
 
 
 def write_parquet(frame: pd.DataFrame, path: Path, trace: Trace) -> None:
@@ -58,20 +61,20 @@ def write_parquet(frame: pd.DataFrame, path: Path, trace: Trace) -> None:
         import pyarrow.parquet as pq
     except ImportError:
         raise ExportError("Parquet needs pyarrow: install requirements.txt, or write CSV.") from None
-    table = pa.Table.from_pandas(_encodable(frame), preserve_index=False)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
     facts = {f"blockviz.{name}": value for name, value in about([trace]).items()}
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), **facts, "blockviz": __version__})
     pq.write_table(table, path)
 
 
-def _encodable(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with lone surrogates, which no UTF-8 file can hold, written as escapes."""
-    texts = [name for name in ("run", "piece") if name in frame]
-    escaped = {
-        name: frame[name].map(lambda text: str(text).encode("utf-8", "backslashreplace").decode())
-        for name in texts
-    }
-    return frame.assign(**escaped)
+def _encodable(trace: Trace) -> Trace:
+    """The run with lone surrogates, which no UTF-8 file can hold, written as escapes."""
+    pieces = {token: _escape(piece) for token, piece in trace.pieces.items()}
+    return replace(trace, header=replace(trace.header, run=_escape(trace.header.run)), pieces=pieces)
+
+
+def _escape(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def document(trace: Trace) -> dict[str, Any]:
@@ -120,6 +123,7 @@ def _pass(trace: Trace, number: int) -> dict[str, Any]:
             **{name: _numbers(getattr(entry, name), decimals) for name, decimals in DECIMALS.items()},
             "candidates": _candidates(entry),
             "verify_tokens": [None if token < 0 else token for token in entry.verify_tokens.tolist()],
+            "attention": _attention(entry),
         },
         "checks": [vars(check) for check in entry.checks],
     }
@@ -135,6 +139,17 @@ def _candidates(entry: Pass) -> list[list[list[float]]]:
         [[token, round(p, 3)] for token, p in zip(ids, ps, strict=True) if token >= 0]
         for ids, ps in zip(entry.top_ids.tolist(), entry.top_probs.astype(float).tolist(), strict=True)
     ]
+
+
+def _attention(entry: Pass) -> dict[str, Any] | None:
+    if entry.attention is None:
+        return None
+    return {
+        "shape": list(entry.attention.shape),
+        "axes": ["head", "window position", "canvas position"],
+        "weight": "(code / 255) squared",
+        "codes_base64": b64encode(entry.attention.tobytes()).decode("ascii"),
+    }
 
 
 def json_text(trace: Trace) -> str:

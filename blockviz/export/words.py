@@ -70,7 +70,8 @@ def footer(header: Header) -> tuple[str, str]:
     seed = settings.pop("seed", None)
     made_by = short(header.versions.get("blockviz", __version__), 40)
     version = f"BlockViz {__version__}" + ("" if made_by == __version__ else f", run recorded with {made_by}")
-    size = f"{model.parameters / 1e6:.1f} M parameters"
+    count = model.parameters
+    size = f"{count / 1e6:.1f} M parameters" if count >= 100_000 else f"{count} parameters"
     first = (
         f"model {short(model.name)} ({short(model.hash, 16)}), {model.process} noise, {size}",
         f"seed {seed}",

@@ -196,7 +196,8 @@ class Trace:
             position_block=np.tile(np.arange(length) // self.header.block_size, passes),
             token_before=self.tokens_before.ravel(),
             token=self.tokens.ravel(),
-            piece=pieces.reindex(self.tokens.ravel()).to_numpy(),
+            # Plain objects: with pyarrow at hand pandas would make strings that cannot hold a lone surrogate.
+            piece=pd.Series(pieces.reindex(self.tokens.ravel()).to_numpy(), dtype=object),
             state=pd.Categorical.from_codes(self.states.ravel(), list(STATES)),
             reason=pd.Categorical.from_codes(self.reasons.ravel(), list(REASONS)),
             confidence=self.confidence.ravel(),
