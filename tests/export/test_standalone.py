@@ -119,7 +119,7 @@ def test_it_is_the_same_each_time() -> None:
 
 def test_attention_weights_travel_only_with_the_views() -> None:
     entry = LARGE.passes[-1]
-    codes = np.zeros((2, entry.stop - entry.start, entry.stop), np.uint8)
+    codes = np.zeros((LARGE.header.model.heads, entry.stop - entry.start, entry.stop), np.uint8)
     header = replace(LARGE.header, settings=replace(LARGE.header.settings, record_attention="heads"))
     trace = replace(LARGE, header=header, passes=(*LARGE.passes[:-1], replace(entry, attention=codes)))
     assert runs_of(page([trace], views=True))[0].passes[-1].attention is not None
