@@ -19,6 +19,7 @@
       this._asked = 0;
       this._clock = 0;
       this._owed = 0;
+      this.head = new BlockViz.Head(this);
     }
 
     join(list, member) {
@@ -126,9 +127,8 @@
           if (!BlockViz.calm()) this.play();
         }
       }
-      if (this.follow) this.pass = this.last;
+      if (this.follow) this.head.grown(fresh);
       else this.pass = Math.min(this.pass, this.last);
-      if (this.follow && !this.live) this.follow = false;
       this.redraw();
     }
 
@@ -140,9 +140,10 @@
     _frame(now) {
       this._asked = 0;
       if (this.playing) this._advance(now);
+      else if (this.follow) this.head.step(now);
       for (const player of this.players) player.draw(this.pass);
       for (const transport of this.transports) transport.draw();
-      if (this.playing) this.redraw();
+      if (this.playing || this.head.behind) this.redraw();
     }
 
     _advance(now) {

@@ -5,7 +5,6 @@
   "use strict";
 
   const BlockViz = (window.BlockViz = window.BlockViz || {});
-  const SILENCE_MS = 120000; // a run that says nothing for so long has lost its server
   const { make, field, showError, sliderField, seedField, unique, valueOf, BUILDERS } = BlockViz.fields;
 
   /* Model, preset and the settings that apply. `initial` is { model, settings }. `suffix` ends every test hook. */
@@ -190,13 +189,14 @@
     const { root, spec, go, stop, status, partOf, read, write, send } = options;
     let busy = false;
     let stopping = false;
-    let silence = 0;
+    const say = (words) => (status.textContent = words);
+    const silence = new BlockViz.Silence({ words: spec.words, address: spec.alive, say, lost: over });
 
     function settle(running) {
       busy = running;
       stopping = stopping && running;
-      clearTimeout(silence);
-      if (running) silence = setTimeout(over, SILENCE_MS);
+      if (running) silence.heard();
+      else silence.end(options.group);
       go.disabled = running || !spec.models.length;
       stop.disabled = !running || stopping;
       root.dataset.running = String(running);
@@ -323,6 +323,7 @@
     return runner({
       root: form,
       screen: "player",
+      group: "explore",
       spec,
       go,
       stop,
@@ -385,6 +386,7 @@
     return runner({
       root: form,
       screen: "compare-transport",
+      group: "compare",
       spec,
       go,
       stop,

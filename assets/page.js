@@ -176,7 +176,7 @@
   /* ---- forms ---- */
 
   function form(root, options, emit) {
-    const control = BlockViz.forms[options.form](root, JSON.parse(options.spec), emit);
+    const control = BlockViz.forms[options.form](root, { ...JSON.parse(options.spec), alive: options.alive }, emit);
     forms[options.form] = { ...control, root, open: () => emit("open", {}) };
     hooks(root, (document.body.dataset.bvTab || "explore") === options.form);
     BlockViz.permalink.join(options.form, { ...control, root });

@@ -18,7 +18,9 @@
       this.run = new BlockViz.Run();
       this.shown = -1;
       this.timing = { canvas: 0, views: 0 };
+    this._broke = false;
       this._views = [];
+      this._broke = false;
       this._spoken = 0;
       this._make();
       this.hover = new BlockViz.Hover(this.frame, this.canvas.grid, () => ({ run: this.run, k: this.shown }));
@@ -138,7 +140,14 @@
     }
 
     get live() {
-      return this.run.passes.length > 0 && this.run.end === null && this.run.error === null;
+      return this.run.passes.length > 0 && this.run.end === null && this.run.error === null && !this._broke;
+    }
+
+    /** No more passes will come, though the run has no end: what there is stays, and is labelled so. */
+    breakOff() {
+      if (!this.live) return;
+      this._broke = true;
+      this.bus.grown(this, false);
     }
 
     /** Take the whole growing trace text; what was read before is not read again. */
@@ -148,6 +157,7 @@
       if (report.reset) this._fresh = true;
       this._explain();
       if (!report.added && !report.ended) return;
+      this._broke = false;
       const fresh = this._fresh && this.run.passes.length > 0;
       if (fresh) {
         this._fresh = false;
@@ -258,10 +268,10 @@
 
     _tag(target) {
       const { run } = this;
+      if (this._broke) return `broke off at pass ${run.last}`;
+      if (run.end && run.end.stopped) return `stopped at pass ${run.last}`;
       if (target > run.last) return run.end ? `ended at pass ${run.last}` : "waiting";
-      if (this.live) return "live";
-      if (run.end && run.end.stopped && target >= run.last) return "stopped";
-      return "";
+      return this.live ? "live" : "";
     }
 
     /** The pass in words, for the scrubber and for screen readers. */
@@ -315,6 +325,7 @@
         cached: pass ? pass.cached : 0,
         run: run.id,
         ended: run.end !== null,
+        broke: this._broke,
         shown: this.shown,
         error: run.error,
         timing: this.timing,

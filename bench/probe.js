@@ -34,14 +34,18 @@ window.probe = (() => {
   const scrubber = () => document.querySelector('[data-testid="scrubber"]');
 
   return {
-    /* Show the runs `texts` in the players `ids`; returns the number of views of each. */
+    /* Show the runs `texts` in the players `ids`; the number of views of each, and milliseconds until all are painted. */
     async load(ids, texts) {
       const players = ids.map(player);
+      const begun = performance.now();
       players.forEach((one, i) => one.feed(texts[i]));
       players[0].bus.seek(0);
-      await until(() => players.every((one) => settled(one, 0)), 20000);
-      return players.map((one) => views(one).length);
+      await until(() => players.every((one) => settled(one, 0)), 60000);
+      return { views: players.map((one) => views(one).length), ms: performance.now() - begun };
     },
+
+    /* MiB that the page's scripts hold; meaningful with Chromium's --enable-precise-memory-info. */
+    heap: () => performance.memory.usedJSHeapSize / 2 ** 20,
 
     length: (id) => player(id).run.length,
 
@@ -92,6 +96,25 @@ window.probe = (() => {
       };
       await until(live, 60000);
       return performance.now() - begun;
+    },
+
+    /* Click Generate and follow the run to its end: its passes, how many of them were painted, seconds from the first. */
+    async live(id) {
+      const one = player(id);
+      const before = one.run.id;
+      const draw = one.canvas.draw.bind(one.canvas);
+      const seen = new Set();
+      let begun = 0;
+      one.canvas.draw = (k) => {
+        draw(k);
+        if (one.run.id === before) return;
+        begun = begun || performance.now();
+        seen.add(k);
+      };
+      document.querySelector('[data-testid="generate"]').click();
+      await until(() => one.run.id !== before && one.run.end && one.shown === one.run.last, 600000);
+      delete one.canvas.draw;
+      return { passes: one.run.passes.length, seen: seen.size, seconds: (performance.now() - begun) / 1000 };
     },
 
     /* Resolves when the run has ended and Generate can be clicked again. */

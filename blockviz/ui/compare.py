@@ -25,7 +25,10 @@ def build(runner: Runner, files: dict[str, Asset], spec: str, examples: tuple[st
     first paint of the page.
     """
     with gr.Column(elem_id="compare"):
-        form = part("form", files, classes="bv-card", elem_id="compare-form", form=PLACE, spec=spec)
+        alive = files["logo.svg"].address  # any file will do to ask whether the server is still there
+        form = part(
+            "form", files, classes="bv-card", elem_id="compare-form", form=PLACE, spec=spec, alive=alive
+        )
         part("transport", files, classes="bv-card", elem_id="compare-transport", group=PLACE)
         with gr.Row(elem_classes=["bv-pair"]):
             first = player(files, group=PLACE, suffix="-a", elem_id="player-a")

@@ -20,7 +20,10 @@ OVER = "() => { window.BlockViz.over('explore'); }"
 def build(runner: Runner, files: dict[str, Asset], spec: str, example: str) -> None:
     """Put the tab into the current Blocks; `spec` is the form's JSON, `example` the run (lines) that plays first."""
     with gr.Row(elem_id="explore"):
-        form = part("form", files, classes="bv-card", elem_id="explore-form", form=PLACE, spec=spec)
+        alive = files["logo.svg"].address  # any file will do to ask whether the server is still there
+        form = part(
+            "form", files, classes="bv-card", elem_id="explore-form", form=PLACE, spec=spec, alive=alive
+        )
         screen = player(files, value=example, group=PLACE, elem_id="player")
 
     def generate(event: gr.EventData, request: gr.Request) -> Iterator[tuple[Any, str]]:

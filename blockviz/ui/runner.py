@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,10 +18,13 @@ from blockviz.ui.controls import FormError, Request, on_side
 from blockviz.ui.live import LiveRun, follow
 from blockviz.ui.sessions import Places, Signals, Turns
 from blockviz.ui.shelf import Shelf
-from blockviz.ui.wording import UNKNOWN_MODEL, failed, finished, loading, too_long, waiting
+from blockviz.ui.wording import UNKNOWN_MODEL, failed, finished, loading, sharing, too_long, waiting
 
 LARGEST = 4_000_000
 """Characters of one run that the page keeps; a canvas of 1024 positions and 256 passes has half of that."""
+
+REPEAT_SECONDS = 5.0
+"""A waiting page hears this often that it still waits: silence would mean a lost connection."""
 
 State = Literal["waiting", "running", "done", "error"]
 
@@ -88,11 +92,12 @@ class Runner:
 
     def _wait(self, ticket: object, signal: Signal) -> Iterator[Update]:
         ahead = self._places.ahead(ticket)
-        told = 0
+        told, when = 0, 0.0
         while ahead and not signal.is_set():
-            if ahead != told:
+            now = time.monotonic()
+            if ahead != told or now - when > REPEAT_SECONDS:
                 yield Update("waiting", waiting(ahead))
-                told = ahead
+                told, when = ahead, now
             ahead = self._places.ahead(ticket, seconds=0.2)
 
     def _run(self, requests: Mapping[str, Request], signal: Signal) -> Iterator[Update]:
@@ -105,7 +110,7 @@ class Runner:
             if not note and any(run.size > LARGEST for run in runs.values()):
                 note = too_long(LARGEST)
                 signal.set()
-            yield Update("running", note, runs=runs)
+            yield Update("running", note or sharing(self._places.others()), runs=runs)
         yield Update("done", " ".join(filter(None, (_summary(runs), note))), runs=runs)
 
     def _begin(self, request: Request, signal: Signal, side: str) -> LiveRun:

@@ -67,6 +67,11 @@ class Places:
                 self._changed.wait(seconds)
             return self._behind(ticket)
 
+    def others(self) -> int:
+        """How many runs besides one's own are going now, taking turns at the device."""
+        with self._changed:
+            return max(0, min(len(self._line), self._count) - 1)
+
     def leave(self, ticket: object) -> None:
         """Make room; a ticket that left already is ignored."""
         with self._changed:

@@ -22,7 +22,9 @@ FORM: dict[str, str] = {
     "side": "Run",
     "starting": "Starting …",
     "stopping": "Stopping …",
-    "lost": "The run did not finish: the server gave no answer. Run it again.",
+    "lost": "The run did not finish: the server gave no answer. What had come until then stays; run it again.",
+    "quiet": "No news from the run for {seconds} s; the server answers, so it still works on it.",
+    "trouble": "No news from the run for {seconds} s, and the server does not answer; trying again.",
     "no_models": "none found",
     "link_value": "The link says {name} = {value}, which this page cannot use; the usual value stands instead.",
 }
@@ -45,6 +47,14 @@ def loading(name: str) -> str:
 def waiting(ahead: int) -> str:
     """Shown while other people's runs keep the device busy."""
     return f"Waiting for the device: {ahead} {'run is' if ahead == 1 else 'runs are'} ahead of this one."
+
+
+def sharing(others: int) -> str:
+    """Shown while other people's runs go at the same time; "" when none does."""
+    if others == 0:
+        return ""
+    who = "1 other run takes turns" if others == 1 else f"{others} other runs take turns"
+    return f"The device is shared: {who} with this one, pass by pass."
 
 
 def finished(passes: int, calls: int, seconds: float, stopped: bool) -> str:

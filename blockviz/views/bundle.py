@@ -24,12 +24,13 @@ PLAYER_SCRIPTS = (
     "returns.js",
     "life.js",
     "inspector.js",
+    "head.js",
     "bus.js",
     "transport.js",
     "player.js",
 )
-PAGE_SCRIPTS = ("fields.js", "forms.js", "permalink.js", "page.js")
 STYLES = ("theme.css", "player.css", "story.css", "inspector.css", *VIEW_STYLES)
+PAGE_SCRIPTS = ("fields.js", "silence.js", "forms.js", "permalink.js", "page.js")
 EXPORT_SCRIPTS = ("export.js",)
 EXPORT_STYLES = ("export.css",)
 

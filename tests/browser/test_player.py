@@ -322,14 +322,41 @@ def test_a_live_run_is_followed_until_one_looks_back(page: Page) -> None:
     assert state(page)["pass"] == 4
     assert state(page)["live"] is True
     feed(page, "".join(lines[:9]))
-    assert state(page)["pass"] == 7
+    page.wait_for_function("BlockViz.state().shown === 7")
     page.keyboard.press("ArrowLeft")
     feed(page, "".join(lines[:12]) + lines[12][:40])
     assert (state(page)["pass"], state(page)["passes"]) == (6, 11)
     page.click("[data-testid=head]")
     feed(page, "".join(lines))
+    page.wait_for_function("(last) => BlockViz.state().shown === last", arg=len(lines) - 3)
     after = state(page)
-    assert (after["pass"], after["live"], after["ended"]) == (len(lines) - 3, False, True)
+    assert (after["following"], after["live"], after["ended"]) == (False, False, True)
+
+
+def test_passes_that_come_together_are_seen_one_by_one(page: Page) -> None:
+    lines = text(fake_run(seed=21)).splitlines(keepends=True)
+    feed(page, "".join(lines[:4]))
+    page.evaluate(
+        """() => { window.seen = []; const draw = p.canvas.draw.bind(p.canvas);
+                   p.canvas.draw = (k) => { window.seen.push(k); draw(k); }; }"""
+    )
+    feed(page, "".join(lines[:8]))
+    page.wait_for_function("BlockViz.state().shown === 6")
+    assert page.evaluate("seen") == [3, 4, 5, 6]
+
+
+def test_a_run_that_broke_off_says_so_until_it_goes_on(page: Page) -> None:
+    lines = text(fake_run(seed=22)).splitlines(keepends=True)
+    feed(page, "".join(lines[:6]))
+    page.evaluate("() => { p.breakOff(); return frame(); }")
+    assert "broke off at pass 4" in page.inner_text("[data-testid=facts]")
+    assert (state(page)["live"], state(page)["following"], state(page)["passes"]) == (False, False, 5)
+    page.keyboard.press("ArrowLeft")
+    page.evaluate("frame()")
+    assert "broke off at pass 4" in page.inner_text("[data-testid=facts]")
+    feed(page, "".join(lines))
+    page.evaluate("() => { p.breakOff(); return frame(); }")
+    assert "broke off" not in page.inner_text("[data-testid=facts]"), "a run that has ended cannot break off"
 
 
 def test_before_any_run_the_player_says_so(page: Page) -> None:
@@ -408,10 +435,12 @@ def test_a_run_fed_to_a_hidden_player_is_there_when_it_is_shown(page: Page) -> N
 
 
 def test_a_stopped_run_says_so(page: Page) -> None:
-    feed(page, fake_run(seed=15, stopped=True))
-    page.keyboard.press("End")
-    page.evaluate("frame()")
-    assert "stopped" in page.inner_text("[data-testid=facts]")
+    trace = fake_run(seed=15, stopped=True)
+    feed(page, trace)
+    for key in ("End", "Home"):
+        page.keyboard.press(key)
+        page.evaluate("frame()")
+        assert f"stopped at pass {len(trace.passes) - 1}" in page.inner_text("[data-testid=facts]")
 
 
 def test_playing_reaches_the_end_and_stops(page: Page) -> None:

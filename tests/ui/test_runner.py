@@ -181,6 +181,29 @@ def test_a_run_beyond_the_places_says_that_it_waits(runner: Runner, monkeypatch:
     assert list(second)[-1].state == "done"
 
 
+def test_a_long_wait_is_told_again_and_again(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_places", Places(1))
+    monkeypatch.setattr(runner_module, "REPEAT_SECONDS", 0.0)
+    first = runner.updates("one", "explore", {"": request()})
+    next(first)
+    second = runner.updates("two", "explore", {"": request()})
+    told = [next(second) for _ in range(3)]
+    assert {update.state for update in told} == {"waiting"}
+    first.close()
+    assert list(second)[-1].state == "done"
+
+
+def test_runs_that_share_the_device_say_so(runner: Runner) -> None:
+    first = runner.updates("one", "explore", {"": request()})
+    second = runner.updates("two", "explore", {"": request()})
+    alone = next(update for update in first if update.runs)
+    assert alone.message == ""
+    shared = next(update for update in second if update.runs)
+    assert shared.message == "The device is shared: 1 other run takes turns with this one, pass by pass."
+    assert list(first)[-1].message.startswith("Done")
+    assert list(second)[-1].message.startswith("Done")
+
+
 def test_a_run_that_breaks_ends_in_words(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: Any, **more: Any) -> Iterator[Any]:
         raise RuntimeError("out of\n memory")

@@ -82,6 +82,18 @@ def test_a_run_beyond_the_places_waits_for_one_to_be_free() -> None:
     assert places.ahead(fourth) == 0
 
 
+def test_others_are_those_that_go_not_those_that_wait() -> None:
+    places = Places(2)
+    assert places.others() == 0
+    tickets = [places.arrive()]
+    assert places.others() == 0
+    tickets += [places.arrive(), places.arrive()]
+    assert places.others() == 1
+    for ticket in tickets[:2]:
+        places.leave(ticket)
+    assert places.others() == 0
+
+
 def test_waiting_ends_when_a_place_is_free() -> None:
     places = Places(1)
     first, second = places.arrive(), places.arrive()
