@@ -12,13 +12,16 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from blockviz.models.block_dit import BlockDiT, NetworkConfig
 from blockviz.models.checkpoint import save
+from tests.browser.byte_tokens import hand_made
 from tests.evaluation.math_models import math_model, write_checkpoint
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,7 +77,18 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokens = math_model("uniform").tokens
     shape = NetworkConfig(hidden_size=192, n_blocks=10, n_heads=4, length=128, vocab_size=tokens.vocab_size)
     save(folder / "slow", BlockDiT(shape), math_model("uniform").info, tokens)
+    _save_bytes(folder / "unicode")
     return folder
+
+
+def _save_bytes(folder: Path) -> None:
+    """A uniform model with random weights on byte-level tokens of every kind."""
+    tokens = hand_made()
+    shape = NetworkConfig(hidden_size=16, n_blocks=1, n_heads=2, length=128, vocab_size=tokens.vocab_size)
+    net = BlockDiT(shape)
+    net.initialise(torch.Generator().manual_seed(0))
+    info = replace(math_model("uniform").info, vocab_size=tokens.vocab_size, end_id=tokens.end_id, task=None)
+    save(folder, net, info, tokens)
 
 
 @pytest.fixture(scope="session")

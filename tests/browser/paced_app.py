@@ -12,7 +12,7 @@ from bench.paced import serve
 from blockviz.ui import runner, sessions
 from tests.browser.fake_runs import fake_run
 
-BLOCKS = 12
+BLOCKS = 40  # some 560 passes: no test waits for the end
 
 
 def main(rate: str, places: str, *flags: str) -> int:

@@ -206,6 +206,33 @@ def test_an_error_stands_at_its_field_and_the_last_run_stays(visit: Visit, site:
     assert generate(page)["run"] != good["run"]
 
 
+def test_byte_level_tokens_and_markup_are_text_everywhere(visit: Visit, site: str) -> None:
+    page = visit(site)
+    page.get_by_test_id("model").select_option("unicode")
+    page.get_by_test_id("prompt").fill("<|endoftext|> <img src=x onerror=window.hit=1>")
+    page.get_by_test_id("generate").click()
+    said = page.locator("[data-field=prompt] .bvc-error").first
+    expect(said).to_contain_text('does not know "<|endoftext|>"')
+    idle(page)
+
+    page.get_by_test_id("prompt").fill(
+        "3 \u20ac \u05e9 <img src=x onerror=window.hit=1> ${window.hit=1} {{1}}"
+    )
+    page.get_by_test_id("setting-steps").fill("2")
+    assert generate(page)["ended"]
+    cells = page.get_by_test_id("canvas").locator("[data-pos] .bv-text")
+    shown = cells.evaluate_all("(all) => all.map((cell) => cell.textContent)")
+    assert "".join(shown).startswith(
+        "3\u2423\u27e8E2\u27e9\u27e882\u27e9\u27e8AC\u27e9\u2423\u27e8D7\u27e9\u27e8A9\u27e9\u2423<img"
+    )
+    page.locator("[data-testid=canvas] [data-pos='3']").hover()
+    expect(page.locator(".bv-tip").first).to_contain_text("positions 3 to 5: \u2068\u20ac\u2069")
+    assert page.evaluate("window.hit") is None
+    assert page.locator("#player img, #player script").count() == 0
+    widths = cells.evaluate_all("(all) => all.map((one) => one.parentElement.getBoundingClientRect().width)")
+    assert max(widths) - min(widths) < 0.5
+
+
 def long_run(page: Page) -> None:
     """Start a run of thousands of passes and wait until it moves."""
     before = state(page)["run"]
