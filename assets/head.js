@@ -7,6 +7,7 @@
   const QUICKEST_MS = 16;
   const SLOWEST_MS = 400; // the screen is never further behind than this
   const SPARE = 1.15; // so much faster than they come, that none piles up
+  const NEAR = 4; // passes: so few are shown one by one even where a frame takes long
 
   class Head {
     constructor(bus) {
@@ -41,7 +42,7 @@
       const { bus } = this;
       const behind = bus.last - bus.pass;
       this._owed += this._clock ? Math.min(SLOWEST_MS, now - this._clock) * this._pace : 0;
-      const steps = bus.visible ? Math.min(behind, Math.floor(this._owed)) : behind;
+      const steps = bus.visible ? Math.min(behind <= NEAR ? 1 : behind, behind, Math.floor(this._owed)) : behind;
       bus.pass += steps;
       this._owed = Math.min(1, this._owed - steps);
       this._clock = behind > steps ? now : 0;
