@@ -387,7 +387,7 @@ def test_a_run_of_another_name_replaces_the_old_one(page: Page) -> None:
     [
         (lambda lines: "not a run\n", "not JSON"),
         (lambda lines: '{"some":"thing"}\n', "not a BlockViz run"),
-        (lambda lines: lines.replace('{"blockviz":1', '{"blockviz":99'), "format 99"),
+        (lambda lines: lines.replace('{"blockviz":2', '{"blockviz":99'), "format 99"),
         (lambda lines: lines.replace('{"i":3,', '{"i":4,'), "not pass 3"),
     ],
 )
