@@ -10,12 +10,15 @@
     constructor(element, template) {
       super(element, template);
       this.rows = [];
-      this.drawnRows = 0;
+      this._thinned = "";
     }
 
     loaded(fresh) {
       const { run, scales } = this;
-      if (fresh) this.rows = [];
+      if (fresh) {
+        this.rows = [];
+        this._thinned = "";
+      }
       this.extend(fresh);
       this.positions = Math.max(run.length, scales ? scales.positions : 0);
       this.passes = Math.max(passRoom(run), scales ? scales.passes : 0);
@@ -34,6 +37,21 @@
     cellSize() {
       const { rows, columns } = this.template;
       return [Math.ceil(this.run.length / columns), Math.ceil(this.run.passes.length / rows)];
+    }
+
+    /** What Plotly draws: the rows, or bands of passes thinned to dx positions x dy passes; a whole band is made once. */
+    cells(dx, dy) {
+      if (dx === 1 && dy === 1) return { z: this.rows };
+      const key = `${dx} ${dy}`;
+      if (key !== this._thinned) this._bands = [];
+      this._thinned = key;
+      const count = this.rows.length;
+      for (let top = this._bands.length * dy; top < count; top += dy) {
+        this._bands.push(this.band(this.rows.slice(top, top + dy), dx, Math.ceil(this.run.length / dx)));
+      }
+      const z = this._bands.slice();
+      this._bands.length = Math.floor(count / dy);
+      return { z };
     }
 
     ground() {
@@ -108,24 +126,25 @@
       this.rows = this.run.passes.map((pass, k) => this.run.states(k));
     }
 
-    cells(dx, dy) {
-      if (dx === 1 && dy === 1) return { z: this.rows };
+    /** The most striking state under each cell. */
+    band(rows, dx, columns) {
       const { rank } = this.template;
-      const z = [];
-      for (let top = 0; top < this.rows.length; top += dy) {
-        const line = [];
-        for (let left = 0; left < this.run.length; left += dx) {
-          let best = this.rows[top][left];
-          for (let k = top; k < Math.min(top + dy, this.rows.length); k++) {
-            for (let i = left; i < Math.min(left + dx, this.run.length); i++) {
-              if (rank[this.rows[k][i]] > rank[best]) best = this.rows[k][i];
-            }
+      const line = new Uint8Array(columns);
+      const highest = new Int8Array(columns).fill(-1);
+      for (const row of rows) {
+        for (let i = 0, cell = 0, n = 0; i < row.length; i++) {
+          const state = row[i];
+          if (rank[state] > highest[cell]) {
+            highest[cell] = rank[state];
+            line[cell] = state;
           }
-          line.push(best);
+          if (++n === dx) {
+            n = 0;
+            cell += 1;
+          }
         }
-        z.push(line);
       }
-      return { z };
+      return line;
     }
 
     says(position, k) {
@@ -159,28 +178,24 @@
       }
     }
 
-    cells(dx, dy) {
-      if (dx === 1 && dy === 1) return { z: this.rows };
-      const z = [];
-      for (let top = 0; top < this.rows.length; top += dy) {
-        const line = [];
-        for (let left = 0; left < this.run.length; left += dx) {
-          let sum = 0;
-          let count = 0;
-          for (let k = top; k < Math.min(top + dy, this.rows.length); k++) {
-            for (let i = left; i < Math.min(left + dx, this.run.length); i++) {
-              const value = this.rows[k][i];
-              if (value === value) {
-                sum += value;
-                count += 1;
-              }
-            }
+    /** The mean of what is known under each cell. */
+    band(rows, dx, columns) {
+      const sums = new Float64Array(columns);
+      const counts = new Uint16Array(columns);
+      for (const row of rows) {
+        for (let i = 0, cell = 0, n = 0; i < row.length; i++) {
+          const value = row[i];
+          if (value === value) {
+            sums[cell] += value;
+            counts[cell] += 1;
           }
-          line.push(count ? sum / count : null);
+          if (++n === dx) {
+            n = 0;
+            cell += 1;
+          }
         }
-        z.push(line);
       }
-      return { z };
+      return Array.from(sums, (sum, cell) => (counts[cell] ? sum / counts[cell] : null));
     }
 
     says(position, k) {

@@ -19,9 +19,9 @@ HEIGHT = 264
 LEGEND = 48
 """Pixels under a plot for its legend (or, inside the figure, for its colour bar)."""
 
-MAX_COLUMNS = 512
-MAX_ROWS = 384
-"""A map with more positions or passes is thinned to this for display (a card is some 300 pixels wide)."""
+MAX_COLUMNS = 256
+MAX_ROWS = 256
+"""A map with more positions or passes is thinned to this for display: a card has some 250 pixels for either."""
 
 PHASE_WORDS: dict[str, str] = {
     "start": "start",

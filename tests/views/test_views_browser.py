@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from blockviz.sampling.trace import Trace
 from blockviz.views import attention, confidence, fill, renoising
 from blockviz.views.decisions import decision
+from blockviz.views.layout import MAX_ROWS
 from blockviz.views.masks import Geometry, axes, geometry, needs_whole, picture, source_pass
 from blockviz.views.templates import SCRIPTS, STYLES, VIEWS, templates
 from tests.views.runs import guided, large, left_to_right, with_settings
@@ -411,7 +412,34 @@ def test_an_image_holds_title_cursor_and_tokens(page: Page) -> None:
 def test_a_long_run_is_thinned_but_exact_on_hover(page: Page) -> None:
     trace = large(800, 1100)
     load(page, trace, 401)
-    assert page.evaluate("views.fill.plot.data[0].z.length") <= 384
+    drawn = {
+        name: page.evaluate("(name) => views[name].plot.data[0].z.map((row) => [...row])", name)
+        for name in ("fill", "confidence")
+    }
+    assert len(drawn["fill"]) <= MAX_ROWS
+    assert drawn["fill"] == fill.figure(trace, 401)["data"][0]["z"]
+    expected = np.array(confidence.figure(trace, 401)["data"][0]["z"], float)
+    np.testing.assert_allclose(np.array(drawn["confidence"], float), expected, atol=1e-4)
     words = page.evaluate("views.fill.describe(402, 401)")
     assert words == fill.cell_words(trace, 401, 401)
     assert "re-noised" in words
+
+
+def test_a_growing_long_run_is_thinned_as_a_whole_one(page: Page) -> None:
+    lines = "".join(large(620, 300).to_lines()).splitlines(keepends=True)
+    same = """(text) => {
+      run.feed(text);
+      return ["fill", "confidence"].map((name) => {
+        const view = views[name];
+        view.load(run);
+        view._load(false);
+        const [dx, dy] = view.cellSize();
+        const grown = JSON.stringify(view.cells(dx, dy).z.map((row) => [...row]));
+        view._thinned = "";
+        return [dy, grown === JSON.stringify(view.cells(dx, dy).z.map((row) => [...row]))];
+      });
+    }"""
+    page.evaluate("(text) => { window.run = open_(text); show(views, run, 2); }", "".join(lines[:301]))
+    thinned = [page.evaluate(same, "".join(lines[:count])) for count in (400, 441, 560, 622)]
+    assert [[dy for dy, _ in views] for views in thinned] == [[2, 2], [2, 2], [3, 3], [3, 3]]
+    assert all(equal for views in thinned for _, equal in views)
