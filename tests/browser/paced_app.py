@@ -12,12 +12,12 @@ from bench.paced import serve
 from blockviz.ui import runner, sessions
 from tests.browser.fake_runs import fake_run
 
-BLOCKS = 40  # some 560 passes: no test waits for the end
+BLOCKS, STEPS = 8, 90  # some 2,000 passes: no test waits for the end, however busy the machine is
 
 
 def main(rate: str, places: str, *flags: str) -> int:
     """Serve until ended; the exit code is that of app.py."""
-    trace = fake_run("uniform", length=16 * BLOCKS + 20, steps=5, seed=1)
+    trace = fake_run("uniform", length=16 * BLOCKS + 20, steps=STEPS, seed=1)
     runner.Places = partial(sessions.Places, int(places))  # type: ignore[assignment,misc]
     return serve(trace.header, trace.passes, float(rate), list(flags))
 
