@@ -106,6 +106,7 @@
       this._mark();
       if (this.node.hasAttribute("popover") && this.node.matches(":popover-open")) this.node.hidePopover();
       this.node.hidden = true;
+      this.node.parentElement.style.paddingBottom = "";
       if (inside && cell) cell.node.focus({ preventScroll: true });
     }
 
@@ -117,6 +118,8 @@
       const sheet = this._sheet.matches && typeof node.showPopover === "function";
       BlockViz.mark(node, "popover", sheet ? "manual" : null);
       if (sheet) node.showPopover();
+      // Room to scroll the last cells of the page out from under the sheet.
+      node.parentElement.style.paddingBottom = sheet ? node.offsetHeight + "px" : "";
     }
 
     /** The cell must not lie under the sheet. */
@@ -237,12 +240,14 @@
       const { run } = this;
       const { phase_words: phases, reasons } = this.words;
       const stepped = row.phase !== "start" && row.phase !== "commit";
+      // As on the canvas: a re-noised position shows what was thrown back.
+      const shown = row.state === "renoised" && row.number > 0 ? run.tokens(row.number - 1)[this.pos] : row.token;
       const go = el("button", { type: "button", tabindex: "-1", class: "bv-life-go", text: String(row.number), "aria-label": `${this.words.panel.pass} ${row.number}` });
       const candidates = el("td", { class: "bv-life-candidates", "data-by": row.phase === "verify" ? "ar" : null });
       const strip = el("div", {});
       row.candidates.slice(0, TOP).forEach(({ id, p }) => {
         const piece = run.piece(id);
-        const one = el("span", { class: id === row.token ? "is-here" : null, title: `${piece}: ${N.percent(p)}` });
+        const one = el("span", { class: id === shown ? "is-here" : null, title: `${piece}: ${N.percent(p)}` });
         one.style.setProperty("--bv-p", p.toFixed(3));
         one.append(el("span", { class: "bv-life-piece", text: piece }), el("small", { text: N.percent(p).replace("%", "") }));
         strip.append(one);
@@ -254,7 +259,7 @@
         { "data-pass": row.number, "data-phase": row.phase },
         el("td", {}, go),
         el("td", { class: "bv-life-phase", text: phases[row.phase] + (stepped ? ` ${row.step + 1}` : "") }),
-        el("td", {}, el("span", { class: "bv-life-cell bv-sample", "data-state": row.state, text: run.piece(row.token) })),
+        el("td", {}, el("span", { class: "bv-life-cell bv-sample", "data-state": row.state, text: run.piece(shown) })),
         el("td", { class: "bv-life-why", text: said }),
         candidates,
         el("td", { class: "bv-life-number", text: Number.isNaN(row.confidence) ? "" : N.percent(row.confidence).replace("%", "") }),

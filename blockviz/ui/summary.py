@@ -35,7 +35,7 @@ class Summary:
     written: int = 0
     revisions: int = 0
     checks: tuple[Check, ...] = ()
-    renoised: Revisions = field(default_factory=Revisions)
+    renoised: Revisions = field(default_factory=lambda: Revisions(keep=False))
     _draft: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
 
     def add(self, event: Event) -> None:

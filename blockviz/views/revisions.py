@@ -27,7 +27,7 @@ DRAFTS = ("proposed", "revealed", "kept", "committed", "after_end")
 _IS_DRAFT = np.isin(np.arange(len(STATES)), [STATE_CODE[name] for name in DRAFTS])
 
 
-@dataclass
+@dataclass(slots=True)
 class Throw:
     """One token thrown back at pass `at`, and what came of it.
 
@@ -85,9 +85,11 @@ class Tally:
 
 @dataclass
 class Revisions:
-    """Follows a run pass by pass; memory grows with the throws only."""
+    """Follows a run pass by pass. With `keep` it holds every throw, else only those whose token may still change."""
 
+    keep: bool = True
     _throws: list[Throw] = field(default_factory=list)
+    _closed: Counter[str] = field(default_factory=Counter)
     _standing: dict[int, Throw] = field(default_factory=dict)
     _before: Pass | None = None
     _index: int = 0
@@ -118,7 +120,9 @@ class Revisions:
         for position in np.flatnonzero(
             (self._tokens >= 0) & (~draft | (entry.tokens != self._tokens))
         ).tolist():
-            self._standing.pop(position).check_after = verdict(before.checks, position)
+            throw = self._standing.pop(position)
+            throw.check_after = verdict(before.checks, position)
+            _count(self._closed, throw)
             self._tokens[position] = -1
             self._unread[position] = False
 
@@ -150,32 +154,38 @@ class Revisions:
                 ar_before=float(entry.ar_logprob[place]),
                 check_before=verdict(before.checks, position),
             )
-            self._throws.append(throw)
+            if self.keep:
+                self._throws.append(throw)
             self._standing[position] = throw
             self._waiting[position] = True
 
     def throws(self) -> list[Throw]:
-        """All throws in order, as things stand: the checker's word on what still stands is its latest."""
+        """All throws in order, as things stand; empty without `keep`."""
+        self._judge()
+        return self._throws
+
+    def _judge(self) -> None:
+        """The checker's word on what still stands is its latest."""
         if self._before is not None:
             for position in np.flatnonzero(self._tokens >= 0).tolist():
                 self._standing[position].check_after = verdict(self._before.checks, position)
-        return self._throws
 
     def tally(self) -> Tally:
         """The counts, as things stand."""
-        throws = self.throws()
-        by_ar = Counter(throw.outcome for throw in throws)
-        by_checker = Counter(throw.checked for throw in throws)
-        return Tally(
-            thrown=len(throws),
-            same=by_ar["same"],
-            better=by_ar["better"],
-            worse=by_ar["worse"],
-            unjudged=by_ar["unjudged"],
-            lost=sum(throw.back < 0 for throw in throws),
-            righted=by_checker["better"],
-            spoilt=by_checker["worse"],
-        )
+        self._judge()
+        counts = self._closed.copy()
+        for throw in self._standing.values():
+            _count(counts, throw)
+        return Tally(**counts)
+
+
+def _count(counts: Counter[str], throw: Throw) -> None:
+    """Count a throw under the names of `Tally`."""
+    counts["thrown"] += 1
+    counts[throw.outcome] += 1
+    counts["lost"] += throw.back < 0
+    counts["righted"] += throw.checked == "better"
+    counts["spoilt"] += throw.checked == "worse"
 
 
 def verdict(checks: tuple[Check, ...], position: int) -> str:

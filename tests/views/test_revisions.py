@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from blockviz.sampling.trace import STATE_CODE, STATES, Check, End, Pass, Trace
-from blockviz.views.revisions import DRAFTS, OUTCOMES, Tally, Throw, revisions, verdict
+from blockviz.views.revisions import DRAFTS, OUTCOMES, Revisions, Tally, Throw, revisions, verdict
 from tests.browser.fake_runs import fake_run
 from tests.sampling.traces import MASK, header, piece, traces
 
@@ -123,6 +123,11 @@ def as_rows(trace: Trace) -> list[tuple[Any, ...]]:
 def test_any_run_agrees_with_the_definition(trace: Trace) -> None:
     assert repr(as_rows(trace)) == repr(slowly(trace))  # as text: NaN equals NaN
     tally = revisions(trace).tally()
+    counter = Revisions(keep=False)
+    for one in trace.passes:
+        counter.add(one)
+    assert counter.tally() == tally
+    assert counter.throws() == []
     assert tally.thrown == tally.same + tally.better + tally.worse + tally.unjudged
     assert tally.lost <= tally.unjudged
     assert tally.righted + tally.spoilt <= tally.thrown - tally.same - tally.lost
