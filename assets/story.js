@@ -95,7 +95,7 @@
       if (!Number.isNaN(score) && (worst < 0 || score > scores[worst])) worst = i;
     });
     const token = N.quoted(run.piece(run.tokens(k)[run.passes[k].win[0] + worst]));
-    return N.fill(W.verify, { doubted, free: N.count(free, "place"), token, score: N.brief(scores[worst]) });
+    return N.fill(W.verify, { doubted, free: N.count(free, "token"), token, score: N.brief(scores[worst]) });
   }
 
   function thrown(run, k, W) {

@@ -25,9 +25,9 @@ WORDS: dict[str, str] = {
     "denoise_all": "{new} taken from the prediction, {kept} kept; no noise is left.",
     "propose": "The model drafts the whole block: {new} of {free} are new, the others stay.",
     "propose_all": "The model drafts the whole block: {free}, all of them new.",
-    "verify": "AR reads the draft left to right and would write something else at {doubted} of {free}; "
-    "it doubts {token} most ({score} nats).",
-    "verify_none": "AR reads the draft left to right and would write every one of its {free} the same.",
+    "verify": "Reading left to right, AR would write {doubted} of {free} differently; it doubts {token} most "
+    "({score} nats).",
+    "verify_none": "Reading left to right, AR would write every one of the {free} the same.",
     "renoise_ar_nll": "AR doubts {doubted} of {free}; the {k} unlikeliest, at or above {cut} nats, go back to noise.",
     "renoise_ar_nll_one": "AR doubts {doubted} of {free}; the unlikeliest, at {cut} nats, goes back to noise.",
     "renoise_ar": "AR doubts {doubted} of {free}; the {k} of highest {short}, at or above {cut}, go back to noise.",
@@ -145,10 +145,10 @@ def disagreements(shown: Decision) -> int:
 
 
 def _verified(trace: Trace, shown: Decision) -> str:
-    free = count(int((~np.isnan(shown.scores)).sum()), "place")
+    free = count(int((~np.isnan(shown.scores)).sum()), "token")
     doubted = disagreements(shown)
     if doubted == 0:
-        return WORDS["verify_none"].format(free=free.replace("place", "token"))
+        return WORDS["verify_none"].format(free=free)
     worst = int(np.nanargmax(shown.scores))
     return WORDS["verify"].format(
         doubted=doubted,

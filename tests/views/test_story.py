@@ -29,7 +29,7 @@ def test_a_guided_step_is_told_as_one() -> None:
     assert [sentence(trace, k) for k in range(5)] == [
         "The prompt is in place; every other position holds pure noise.",
         "The model drafts the whole block: 2 tokens, all of them new.",
-        "AR reads the draft left to right and would write every one of its 2 tokens the same.",
+        "Reading left to right, AR would write every one of the 2 tokens the same.",
         "AR doubts 0 of 2 tokens; the unlikeliest, at 3.3 nats, goes back to noise.",
         "Block 1 is finished; its 4 tokens no longer change.",
     ]
@@ -46,7 +46,7 @@ def test_doubts_are_counted_and_what_ar_would_write_is_named() -> None:
     free = here.states[here.start : here.stop] != STATE_CODE["prompt"]
     tokens = here.tokens[here.start : here.stop]
     other = free & (here.top_ids[:, 0] != tokens)
-    assert f"something else at {other.sum()} of {free.sum()} places" in sentence(GUIDED, k)
+    assert f"would write {other.sum()} of {free.sum()} tokens differently" in sentence(GUIDED, k)
     told = alternatives(GUIDED, k)
     assert set(told) == set((here.start + np.flatnonzero(other)).tolist())
     thrown = alternatives(GUIDED, k + 1)
