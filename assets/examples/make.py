@@ -24,8 +24,8 @@ SEEDS = range(64)
 PRESET = "arpc"
 # The prompt's number in EXAMPLE_PROMPTS, and which model writes which file; the files of a set share prompt and seed.
 SETS: tuple[tuple[int, dict[str, str]], ...] = (
-    (0, {"explore": "math-masked"}),
-    (1, {"compare-a": "math-masked", "compare-b": "math-uniform"}),
+    (2, {"explore": "math-masked"}),
+    (3, {"compare-a": "math-masked", "compare-b": "math-uniform"}),
 )
 
 
