@@ -4,8 +4,10 @@
   "use strict";
   const BlockViz = (window.BlockViz = window.BlockViz || {});
 
-  const RATE = 6; // passes per second at speed 1x
   const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
+  const REST = 1.2; // seconds that a loop stays on the last pass
+  const MOST = 0.5; // seconds of the run that playback may fall behind
+  const BEHIND = 3; // passes without a call that a second run still shows one by one
 
   class Bus {
     constructor(name) {
@@ -16,10 +18,14 @@
       this.playing = false;
       this.follow = false;
       this.speed = 1;
+      this.pace = "pass";
+      this.loop = false;
       this._asked = 0;
       this._clock = 0;
       this._owed = 0;
       this.head = new BlockViz.Head(this);
+      this._rested = 0;
+      this._led = null;
     }
 
     join(list, member) {
@@ -36,8 +42,40 @@
     get loaded() {
       return this.players.filter((player) => player.run.passes.length > 0);
     }
+    /** The player whose passes are counted: the one whose run lasts longest. The others keep its time. */
+    get lead() {
+      let best = null;
+      let longest = -1;
+      for (const player of this.loaded) {
+        const lasts = BlockViz.clock.time(player.run, player.run.last, this._pace());
+        if (lasts > longest) [best, longest] = [player, lasts];
+      }
+      return best;
+    }
     get last() {
-      return Math.max(0, ...this.loaded.map((player) => player.run.last));
+      const lead = this.lead;
+      return lead ? lead.run.last : 0;
+    }
+    /** Every run of a group goes by one pace: real time needs recorded times in all of them. */
+    _pace() {
+      return this.loaded.every((player) => BlockViz.clock.pace(player.run, this.pace) === this.pace) ? this.pace : "pass";
+    }
+    /** The pass that a player is to show; one beyond its last once its run is over before the lead's. */
+    target(player) {
+      const { lead, pass } = this;
+      const pace = this._pace();
+      if (pace === "pass" || !lead || player === lead || player.run.passes.length === 0) return pass;
+      const { clock } = BlockViz;
+      const time = clock.time(lead.run, pass, pace);
+      const { run } = player;
+      return time > clock.time(run, run.last, pace) ? run.last + 1 : clock.passAt(run, time, pace);
+    }
+    /** Where pass k of a player's run lies among the passes of the lead. */
+    place(player, k) {
+      const { lead } = this;
+      const pace = this._pace();
+      if (pace === "pass" || !lead || player === lead) return k;
+      return BlockViz.clock.passFrom(lead.run, BlockViz.clock.time(player.run, k, pace), pace);
     }
     get live() {
       return this.loaded.some((player) => player.live);
@@ -77,6 +115,7 @@
         this.playing = true;
         this._clock = 0;
         this._owed = 0;
+        this._rested = 0;
       }
       this.redraw();
     }
@@ -95,9 +134,31 @@
       this.redraw();
     }
 
+    /** What sets the time: "pass", "nfe" or "ms"; what the leading run shows stays on screen. */
+    setPace(pace) {
+      const shown = new Map(this.loaded.map((player) => [player, Math.min(this.target(player), player.run.last)]));
+      this.pace = pace in BlockViz.clock.PACES ? pace : "pass";
+      this._led = this.lead;
+      if (shown.has(this._led)) this.pass = shown.get(this._led);
+      this._owed = 0;
+      this.redraw();
+    }
+    setLoop(loop) {
+      this.loop = loop;
+      this.redraw();
+    }
+    /** A run has grown beyond the one that led: the pass number means its passes from here on. */
+    _relead() {
+      const [old, lead] = [this._led, this.lead];
+      const pace = this._pace();
+      this._led = lead;
+      if (!old || !lead || old === lead || pace === "pass" || old.run.passes.length === 0) return;
+      this.pass = BlockViz.clock.passAt(lead.run, BlockViz.clock.time(old.run, this.pass, pace), pace);
+    }
+
     /** To the nearest of `marks(run)` before (by < 0) or after the pass on screen. */
     _jump(marks, by) {
-      const all = this.loaded.flatMap((player) => marks(player.run));
+      const all = this.loaded.flatMap((player) => marks(player.run).map((k) => this.place(player, k)));
       const here = this.pass;
       if (by > 0) {
         const next = Math.min(...all.filter((k) => k > here));
@@ -111,8 +172,26 @@
       this._jump((run) => run.blocks.map((block) => block.pass), by);
     }
     renoise(by) {
-      const any = this.loaded.some((player) => player.run.renoises.some((k) => (by > 0 ? k > this.pass : k < this.pass)));
-      if (any) this._jump((run) => run.renoises, by);
+      this._seek((run) => run.renoises, by);
+    }
+    /** To the next pass that changes the token in focus (or pinned), or else any token. */
+    change(by) {
+      const pos = this.focus();
+      this._seek((run) => BlockViz.clock.changes(run, pos), by);
+    }
+    /** As `_jump`, but where there is no such pass, stay. */
+    _seek(marks, by) {
+      const all = this.loaded.flatMap((player) => marks(player.run).map((k) => this.place(player, k)));
+      if (all.some((k) => (by > 0 ? k > this.pass : k < this.pass))) this._jump(marks, by);
+    }
+    /** The position of the token in focus or pinned in one of the players, or -1. */
+    focus() {
+      for (const { root, hover } of this.players) {
+        const cell = document.activeElement && root.contains(document.activeElement) && document.activeElement.closest("[data-pos]");
+        if (cell) return Number(cell.dataset.pos);
+        if (hover && hover.pinned && hover.pos >= 0) return hover.pos;
+      }
+      return -1;
     }
 
     /** A player has more passes; `fresh` says that it began another run. */
@@ -127,6 +206,7 @@
           if (!BlockViz.calm()) this.play();
         }
       }
+      this._relead();
       if (this.follow) this.head.grown(fresh);
       else this.pass = Math.min(this.pass, this.last);
       this.redraw();
@@ -141,7 +221,7 @@
       this._asked = 0;
       if (this.playing) this._advance(now);
       else if (this.follow) this.head.step(now);
-      for (const player of this.players) player.draw(this.pass);
+      for (const player of this.players) player.draw(this._drawn(player));
       for (const transport of this.transports) transport.draw();
       if (this.playing || this.head.behind) this.redraw();
     }
@@ -151,17 +231,42 @@
         this.playing = false;
         return;
       }
+      const { lead, last } = this;
+      const pace = this._pace();
       // A tab that slept owes nothing: never jump more than a quarter of a second.
       const passed = this._clock ? Math.min(0.25, (now - this._clock) / 1000) : 0;
       this._clock = now;
-      this._owed += passed * RATE * this.speed;
-      const steps = Math.floor(this._owed);
-      this._owed -= steps;
-      const last = this.last;
-      this.pass = Math.min(last, this.pass + steps);
-      if (this.pass < last) return;
-      this.playing = false;
-      if (this.live) this.follow = true;
+      this._owed += passed * this.speed;
+      for (let steps = 0; this.pass < last; steps++) {
+        const cost = BlockViz.clock.seconds(lead.run, this.pass + 1, pace);
+        // A pass that takes no time has a frame of its own all the same, and so has the one before it.
+        if (cost > this._owed || (cost === 0 && steps > 0)) break;
+        this._owed -= cost;
+        this.pass += 1;
+        if (cost === 0) break;
+      }
+      if (this.pass < last) {
+        // What the frames of free passes held up is not made up for all at once.
+        this._owed = Math.min(this._owed, Math.max(MOST, BlockViz.clock.seconds(lead.run, this.pass + 1, pace)));
+        return;
+      }
+      if (this.live) {
+        this.playing = false;
+        this.follow = true;
+      } else if (!this.loop) this.playing = false;
+      else if ((this._rested += passed) >= REST) {
+        this._rested = 0;
+        this._owed = 0;
+        this.pass = 0;
+      }
+    }
+
+    /** While it plays by time, a run that does not lead shows its short passes one by one as well. */
+    _drawn(player) {
+      const target = this.target(player);
+      const ahead = target - player.shown;
+      const slow = this.playing && this._pace() !== "pass" && player.shown >= 0 && ahead > 1 && ahead <= BEHIND;
+      return slow ? player.shown + 1 : target;
     }
 
     state() {
@@ -172,6 +277,8 @@
         following: this.follow,
         live: this.live,
         speed: this.speed,
+        pace: this.pace,
+        loop: this.loop,
         group: this.name,
         players,
       });

@@ -4,7 +4,8 @@
   const BlockViz = (window.BlockViz = window.BlockViz || {});
   const el = (...parts) => BlockViz.el(...parts);
 
-  const VIEWS = ["fill", "confidence", "renoising", "attention"];
+  const VIEWS = ["fill", "confidence", "renoising", "attention", "timeline"];
+  const WIDE = ["timeline"]; // a strip of its own under the others
   const EMPTY = "No run yet. Generate writes one, pass by pass.";
   const GROWTH_MS = 150; // views hear of a growing run at most this often
   const BUDGET_MS = 12; // views may take this much before the browser gets to paint
@@ -39,6 +40,7 @@
       this._seen.disconnect();
       this.canvas.destroy();
       this.hover.destroy();
+      this.reader.destroy();
       clearTimeout(this._growth);
       clearTimeout(this._viewing);
       for (const view of this._views) if (view.it && view.it.destroy) view.it.destroy();
@@ -79,12 +81,14 @@
       canvas.prepend(this.story.node);
       canvas.append(this.checks.node, this.legend.node, this.returns.node);
       this.inspector = new BlockViz.Inspector(this.canvas, seek, label);
-      this.frame.append(this.inspector.node, this._makeViews(), this.speech);
+      this.reader = new BlockViz.Reader(label);
+      this.frame.append(this.inspector.node, this._makeViews(), this.speech, this.reader.node);
     }
 
     _makeViews() {
       const { suffix, views } = this.options;
-      const shelf = el("div", { class: "bv-views", "data-count": views.length, hidden: views.length === 0 });
+      const count = views.filter((name) => !WIDE.includes(name)).length;
+      const shelf = el("div", { class: "bv-views", "data-count": count, hidden: views.length === 0 });
       for (const name of views) {
         const mount = el("section", { class: "bv-view", "data-view": name, "data-testid": `view-${name}${suffix}` });
         shelf.append(mount);
@@ -239,6 +243,7 @@
         this._speak();
       }
       this.facts.draw(run, k, tag);
+      this.reader.draw(run, k, this.bus.moving);
       if (moved) this.timing.canvas = performance.now() - begun;
       if (!this._viewing && this._views.some((view) => view.it && view.drawn !== k)) {
         this._viewing = setTimeout(() => this._drawViews(), 0);
@@ -251,7 +256,7 @@
       const begun = performance.now();
       const k = this.shown;
       for (const view of this._views) {
-        if (!view.it || view.drawn === k || k < 0) continue;
+        if (!view.it || view.drawn === k || k < 0 || !BlockViz.visible(view.mount)) continue;
         if (performance.now() - begun > BUDGET_MS) {
           this._viewing = setTimeout(() => this._drawViews(), 0);
           break;
@@ -278,7 +283,7 @@
     sentence() {
       const run = this.run;
       if (run.passes.length === 0) return "no run yet";
-      const k = Math.min(this.bus.pass, run.last);
+      const k = Math.min(this.bus.target(this), run.last);
       const pass = run.passes[k];
       const back = pass.k ? `, ${pass.k} ${pass.k === 1 ? "token" : "tokens"} thrown back` : "";
       return `pass ${k} of ${run.last}, block ${(pass.block || 0) + 1}, ${BlockViz.WORDS.phase[pass.phase] || pass.phase}${back}`;
@@ -312,7 +317,7 @@
 
     state() {
       const run = this.run;
-      const k = Math.min(this.bus.pass, Math.max(0, run.last));
+      const k = Math.min(this.bus.target(this), Math.max(0, run.last));
       const pass = run.passes[k];
       const nfe = pass ? pass.nfe : [0, 0];
       return {

@@ -1,4 +1,4 @@
-/* BlockViz.Transport: buttons, scrubber with ticks and marks, speed and the keyboard of one bus. */
+/* BlockViz.Transport: buttons, scrubber with ticks and marks, jumps, pace, speed and loop of one bus. */
 (function () {
   "use strict";
   const BlockViz = (window.BlockViz = window.BlockViz || {});
@@ -13,18 +13,19 @@
     pause: "M7 5h3.6v14H7zM13.4 5H17v14h-3.6z",
     forward: "M7 5l10 7-10 7z",
     last: "M19 5v14M5 5l10 7-10 7z",
+    previous: "M15 5l-7 7 7 7",
+    next: "M9 5l7 7-7 7",
+    loop: "M17 2l4 4-4 4M3 11V9a3 3 0 0 1 3-3h15M7 22l-4-4 4-4M21 13v2a3 3 0 0 1-3 3H3",
+    present: "M3 9V4h6M15 4h6v5M21 15v5h-6M9 20H3v-5",
   };
 
-  const KEYS = [
-    ["Space", "play or pause"],
-    ["← →", "one pass back, one forward"],
-    ["Home End", "first pass, last pass"],
-    ["[ ] or PgUp PgDn", "previous block, next block"],
-    ["n  N", "next re-noising, previous one"],
-    ["− +", "slower, faster"],
-    ["↑ ↓, Shift ← →", "on the canvas: move between tokens"],
-    ["Enter", "on a token: pin its details"],
-    ["?", "this list"],
+  const SPEED_HELP = "Playback speed; 1× is 6 passes or 6 network calls a second, or real time, by the pace (− +)";
+  const PACE_HELP = "What sets the time of playback (t)";
+  /* Jumps: what (a method of the bus too), its name, keys back and forward, words. */
+  const JUMPS = [
+    ["block", "block", "[", "]", "block"],
+    ["renoise", "re-noise", "N", "n", "re-noising"],
+    ["change", "change", "C", "c", "change of the token in focus, or else of any"],
   ];
 
   function icon(name) {
@@ -55,11 +56,11 @@
       this._observer.disconnect();
     }
 
-    _button(name, label, act, className) {
+    _button(name, label, act, className, hook) {
       const drawing = icon(name);
       const button = el("button", { type: "button", class: "bv-button" + (className || ""), "aria-label": label, title: label }, drawing.svg);
       button.addEventListener("click", act);
-      this._name(button, name);
+      this._name(button, hook || name);
       return { button, drawing };
     }
 
@@ -85,7 +86,13 @@
       this._name(this.scrubber, "scrubber");
       this.scrubber.addEventListener("input", () => bus.seek(Number(this.scrubber.value)));
       this.ticks = el("div", { class: "bv-ticks", "aria-hidden": "true" });
-      this.speed = el("select", { class: "bv-pill", "aria-label": "Playback speed", title: "Playback speed; 1× is 6 passes a second" });
+      this.pace = el("select", { class: "bv-pill bv-pace", "aria-label": "Pace" });
+      for (const [pace, { name, help }] of Object.entries(BlockViz.clock.PACES)) this.pace.append(el("option", { value: pace, text: name, title: help }));
+      this._name(this.pace, "pace");
+      this.pace.addEventListener("change", () => bus.setPace(this.pace.value));
+      this.loop = this._toggle("loop", "Loop: begin again at the end (l)", () => bus.setLoop(!bus.loop));
+      this.present = this._toggle("present", "Present: full screen, the canvas and one view (p)", () => BlockViz.present.toggle(bus));
+      this.speed = el("select", { class: "bv-pill", "aria-label": "Playback speed", title: SPEED_HELP });
       for (const speed of BlockViz.SPEEDS) this.speed.append(el("option", { value: speed, text: speed + "×" }));
       this.speed.value = "1";
       this._name(this.speed, "speed");
@@ -94,15 +101,36 @@
       this._name(this.head, "head");
       this.head.addEventListener("click", () => bus.toEnd());
       const help = el("button", { type: "button", class: "bv-pill bv-help", text: "?", "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts (?)" });
-      help.addEventListener("click", () => showKeys());
+      help.addEventListener("click", () => BlockViz.showKeys());
       this.bar = el(
         "div",
         { class: "bv-transport", role: "group", "aria-label": "Playback" },
         el("div", { class: "bv-buttons" }, first.button, back.button, this.play.button, forward.button, last.button),
         el("div", { class: "bv-track" }, this.ticks, this.scrubber),
-        el("div", { class: "bv-extras" }, this.head, this.speed, help),
+        el("div", { class: "bv-jumps" }, ...JUMPS.map((jump) => this._jump(...jump))),
+        el("div", { class: "bv-extras" }, this.head, this.pace, this.speed, this.loop, this.present, help),
       );
       this.root.append(this.bar);
+    }
+
+    /** A button that is on or off. */
+    _toggle(name, label, act) {
+      const { button } = this._button(name, label, act, " bv-toggle");
+      button.setAttribute("aria-pressed", "false");
+      return button;
+    }
+
+    /** A name between a button back and one forward. */
+    _jump(what, name, back, forward, words) {
+      const { bus } = this;
+      const side = (drawing, by, label, hook) => this._button(drawing, label, () => bus[what](by), " bv-jump-button", hook).button;
+      return el(
+        "div",
+        { class: "bv-jump", role: "group", "aria-label": `Jump by ${name}` },
+        side("previous", -1, `Previous ${words} (${back})`, what + "-back"),
+        el("span", { class: "bv-jump-name", "aria-hidden": "true", text: name }),
+        side("next", 1, `Next ${words} (${forward})`, what + "-forward"),
+      );
     }
 
     draw() {
@@ -122,6 +150,11 @@
         this.play.button.title = label;
       }
       if (this.speed.value !== String(bus.speed)) this.speed.value = String(bus.speed);
+      if (this.pace.value !== bus.pace) this.pace.value = bus.pace;
+      const pace = `${PACE_HELP}. ${BlockViz.clock.PACES[bus.pace].help}.`;
+      if (this.pace.title !== pace) this.pace.title = pace;
+      BlockViz.mark(this.loop, "aria-pressed", String(bus.loop));
+      BlockViz.mark(this.present, "aria-pressed", String(BlockViz.present.on));
       const live = bus.live;
       BlockViz.mark(this.head, "data-live", live ? (bus.follow ? "following" : "left") : null);
       BlockViz.write(this.head, live && !bus.follow ? "to live" : "live");
@@ -131,8 +164,9 @@
 
     /** Ticks where a block begins, dots where tokens were thrown back; one line of dots per run. */
     _drawMarks(last) {
-      const runs = this.bus.loaded.map((player) => player.run);
-      const key = last + ":" + runs.map((run) => run.id + run.blocks.length + "." + run.renoises.length).join();
+      const players = this.bus.loaded;
+      const runs = players.map((player) => player.run);
+      const key = last + this.bus.pace + ":" + runs.map((run) => run.id + run.blocks.length + "." + run.renoises.length).join();
       if (key === this._marks) return;
       const now = performance.now();
       if (this.bus.live && this._drawn && now - this._drawn < 120) {
@@ -151,72 +185,16 @@
       const seen = new Set();
       runs.forEach((run, line) => {
         for (const { block, pass } of run.blocks) {
-          if (seen.has(pass)) continue;
-          seen.add(pass);
-          put("bv-tick", pass, 0, `block ${block + 1} begins`);
+          const at = this.bus.place(players[line], pass);
+          if (seen.has(at)) continue;
+          seen.add(at);
+          put("bv-tick", at, 0, `block ${block + 1} begins`);
         }
-        for (const k of run.renoises) put("bv-dot", k, line, "re-noise");
+        for (const k of run.renoises) put("bv-dot", this.bus.place(players[line], k), line, "re-noise");
       });
       this.ticks.replaceChildren(all);
     }
   }
-
-  let dialog = null;
-
-  function showKeys() {
-    if (!dialog || !dialog.isConnected) {
-      const list = el("dl", { class: "bv-keys-list" });
-      for (const [keys, meaning] of KEYS) list.append(el("dt", {}, el("kbd", { text: keys })), el("dd", { text: meaning }));
-      const close = el("button", { type: "button", class: "bv-pill", text: "Close" });
-      dialog = el("dialog", { class: "bv-keys", "aria-label": "Keyboard shortcuts" }, el("h2", { text: "Keys" }), list, close);
-      close.addEventListener("click", () => dialog.close());
-      dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
-      document.body.append(dialog);
-    }
-    if (dialog.open) dialog.close();
-    else dialog.showModal();
-  }
-
-  const ACTIONS = {
-    " ": (bus) => bus.toggle(),
-    ArrowLeft: (bus) => bus.step(-1),
-    ArrowRight: (bus) => bus.step(1),
-    Home: (bus) => bus.first(),
-    End: (bus) => bus.toEnd(),
-    "[": (bus) => bus.block(-1),
-    "]": (bus) => bus.block(1),
-    PageUp: (bus) => bus.block(-1),
-    PageDown: (bus) => bus.block(1),
-    n: (bus) => bus.renoise(1),
-    N: (bus) => bus.renoise(-1),
-    "-": (bus) => faster(bus, -1),
-    "+": (bus) => faster(bus, 1),
-    "?": () => showKeys(),
-  };
-
-  function faster(bus, by) {
-    const at = BlockViz.SPEEDS.indexOf(bus.speed) + by;
-    if (at >= 0 && at < BlockViz.SPEEDS.length) bus.setSpeed(BlockViz.SPEEDS[at]);
-  }
-
-  /** True where a key belongs to what has the focus: typing, choosing, or pressing a button with space. */
-  function taken(target, key) {
-    if (!(target instanceof Element)) return false;
-    if (target.closest(".bv-scrubber")) return false;
-    if (target.isContentEditable) return true;
-    if (target.closest("input, textarea, select, [role=listbox], [role=combobox], [role=slider], [role=tab], [role=radio], [role=menu], dialog, .modebar")) return key !== "?" || !target.closest("dialog");
-    return key === " " && Boolean(target.closest("button, summary, a[href], [role=button]"));
-  }
-
-  document.addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
-    const act = ACTIONS[event.key];
-    if (!act || taken(event.target, event.key)) return;
-    const bus = BlockViz.visibleBus();
-    if (!bus) return;
-    event.preventDefault();
-    act(bus);
-  });
 
   /** The transport in `root`, made on the first call. Options: group, suffix (of the test hooks). */
   BlockViz.Transport = function (root, options) {

@@ -1,4 +1,4 @@
-/* The four Plotly views beside the canvas: what they share. Layouts, colours and words are templates from Python
+/* The Plotly views beside the canvas: what they share. Layouts, colours and words are templates from Python
    (blockviz/views); scripts here only put data into them. BlockViz.views.<name>.mount(element, template) returns
    {load(run, scales), draw(run, k), theme(dark), destroy()}. Token text reaches Plotly escaped, the page as textContent. */
 (function () {
@@ -73,14 +73,28 @@
       this.plot.style.height = this.plotHeight() + "px";
       this.quietNode = make("div", "bv-view-quiet", this.plot);
       this.legend = make("ul", "bv-view-legend", this.element);
-      this.legend.style.height = this.template.height - this.plotHeight() + "px";
+      this.legend.style.height = this.tall - this.plotHeight() + "px";
       this._legend();
       this._watch = new ResizeObserver(() => this._resized());
       this._watch.observe(this.plot);
     }
 
+    /** Pixels of plot and legend together. */
+    get tall() {
+      return this._tall || this.template.height;
+    }
+
     plotHeight() {
-      return this.template.light.layout.height;
+      return this.template.light.layout.height + this.tall - this.template.height;
+    }
+
+    /** Take another height for plot and legend together, in pixels (Present mode); 0 is the card's own. */
+    fit(height) {
+      if ((this._tall || 0) === height) return;
+      this._tall = height;
+      this.plot.style.height = this.plotHeight() + "px";
+      this._key = "";
+      if (this.run && this._plotted) this._load(true);
     }
 
     _legend() {
@@ -127,6 +141,7 @@
       const { data, layout } = structuredClone(this.template[this.themed]);
       this._width = this.plot.clientWidth || 285;
       layout.width = this._width;
+      layout.height = this.plotHeight();
       layout.uirevision = this.run ? this.run.id : "";
       if (window.matchMedia("(pointer: coarse)").matches) layout.dragmode = false; // a finger scrolls the page
       return { data, layout };
@@ -191,11 +206,16 @@
     _point(event) {
       const frame = this.plot._fullLayout;
       if (!this.run || !frame || !frame.xaxis || !event || event.clientX === undefined) return true;
-      const box = this.plot.getBoundingClientRect();
-      const x = frame.xaxis.p2d(event.clientX - box.left - frame.xaxis._offset);
-      const y = frame.yaxis.p2d(event.clientY - box.top - frame.yaxis._offset);
-      this.hover.words = this.describe(x, y) || "";
+      this.hover.words = this.describe(...this.under(event)) || "";
       return true;
+    }
+
+    /** The data coordinates under a pointer; the card may be scaled (Present mode). */
+    under({ clientX, clientY }) {
+      const { xaxis, yaxis } = this.plot._fullLayout;
+      const box = this.plot.getBoundingClientRect();
+      const scale = box.width / this.plot.offsetWidth || 1;
+      return [xaxis.p2d((clientX - box.left) / scale - xaxis._offset), yaxis.p2d((clientY - box.top) / scale - yaxis._offset)];
     }
 
     load(run, scales) {
@@ -275,6 +295,7 @@
     return {
       positions: Math.max(1, ...full.map((run) => run.length)),
       passes: Math.max(1, ...full.map(passRoom)),
+      timeline: BlockViz.views.timeline.reaches(full),
       scores,
     };
   }

@@ -106,7 +106,7 @@
 
     /** The box holds bars, rows of tokens and a caption; the legend takes one line only. */
     plotHeight() {
-      return this.template.height - this.template.legend_line;
+      return this.tall - this.template.legend_line;
     }
 
     loaded() {

@@ -13,7 +13,7 @@ import gradio as gr
 
 from blockviz.ui.serving import Asset
 
-VIEWS = ("fill", "confidence", "renoising", "attention")
+VIEWS = ("fill", "confidence", "renoising", "attention", "timeline")
 
 # `watch` does not fire for the first value, hence the call after it.
 _ON_LOAD = """

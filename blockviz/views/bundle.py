@@ -25,12 +25,24 @@ PLAYER_SCRIPTS = (
     "life.js",
     "inspector.js",
     "head.js",
+    "clock.js",
     "bus.js",
     "transport.js",
+    "keys.js",
+    "reader.js",
+    "present.js",
     "player.js",
 )
-STYLES = ("theme.css", "player.css", "story.css", "inspector.css", *VIEW_STYLES)
 PAGE_SCRIPTS = ("fields.js", "silence.js", "forms.js", "permalink.js", "page.js")
+STYLES = (
+    "theme.css",
+    "player.css",
+    "transport.css",
+    "present.css",
+    "story.css",
+    "inspector.css",
+    *VIEW_STYLES,
+)
 EXPORT_SCRIPTS = ("export.js",)
 EXPORT_STYLES = ("export.css",)
 

@@ -20,7 +20,7 @@ SEQUENTIAL = "Cividis"
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours (hex) and font stacks (CSS) of one theme; `states` and `kinds` are in the order of their codes."""
+    """Colours (hex) and font stacks (CSS) of one theme; `states`, `kinds` and `phases` in the order of codes."""
 
     page: str
     card: str
@@ -38,6 +38,7 @@ class Palette:
     boundary: str
     states: tuple[str, ...]
     kinds: tuple[str, ...]
+    phases: tuple[str, ...]
     font: str = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif'
     mono: str = 'ui-monospace, Menlo, Consolas, "Noto Sans Mono", "DejaVu Sans Mono", monospace'
 
@@ -74,6 +75,7 @@ PALETTES: dict[Theme, Palette] = {
             "#8f96a3",  # after_end
         ),
         kinds=("#ffffff", "#dcdee3", "#cbe2f2", "#4a5568", "#0072b2", "#00795a", "#d55e00"),
+        phases=("#8f96a3", "#0072b2", "#3f8fc6", "#9a3f78", "#d55e00", "#00795a"),
     ),
     "dark": Palette(
         page="#14161a",
@@ -102,6 +104,7 @@ PALETTES: dict[Theme, Palette] = {
             "#6a7381",  # after_end
         ),
         kinds=("#1c1f25", "#343943", "#23455b", "#aeb8c8", "#56b4e9", "#3fc59b", "#f0883e"),
+        phases=("#6a7381", "#56b4e9", "#3a86b8", "#e39cc7", "#f0883e", "#3fc59b"),
     ),
 }
 

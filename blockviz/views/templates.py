@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from blockviz.views import attention, confidence, fill, life, life_chart, renoising, story
+from blockviz.views import attention, confidence, fill, life, life_chart, renoising, story, timeline
 from blockviz.views.layout import (
     HEIGHT,
     LEGEND,
@@ -24,12 +24,20 @@ VIEWS: dict[str, ModuleType] = {
     "confidence": confidence,
     "renoising": renoising,
     "attention": attention,
+    "timeline": timeline,
 }
 """Every view by name; each module has `TITLE`, `HELP`, `WORDS`, `template(theme)` and `figure(trace, k, theme)`."""
 
-SCRIPTS = ("views.js", "views_maps.js", "views_renoising.js", "views_attention.js", "views_life.js")
+SCRIPTS = (
+    "views.js",
+    "views_maps.js",
+    "views_renoising.js",
+    "views_attention.js",
+    "views_life.js",
+    "views_timeline.js",
+)
 """The browser side in `assets/`, in loading order, after Plotly's own script."""
-STYLES = ("views.css",)
+STYLES = ("views.css", "views_timeline.css")
 
 
 def templates() -> dict[str, dict[str, Any]]:
@@ -49,6 +57,7 @@ def templates() -> dict[str, dict[str, Any]]:
         },
         "renoising": renoising.constants(),
         "attention": attention.constants(),
+        "timeline": timeline.constants(),
     }
     return {
         name: {
