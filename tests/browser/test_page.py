@@ -32,7 +32,7 @@ PAIR = [
     "facts-b",
     "summary",
 ]
-VIEWS = ["view-fill", "view-confidence", "view-renoising", "view-attention"]
+VIEWS = ["view-fill", "view-confidence", "view-renoising", "view-attention", "view-timeline"]
 PROMPT = EXAMPLE_PROMPTS[1].prompt
 
 

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 import pytest
 
 from blockviz.sampling.trace import STATE_CODE, STATES, Trace
-from blockviz.views import attention, confidence, fill, renoising
+from blockviz.views import attention, confidence, fill, renoising, timeline
 from blockviz.views.layout import MAX_COLUMNS, MAX_ROWS, boundaries, thin, tick_step
 from blockviz.views.palette import PALETTES, THEMES
 from blockviz.views.templates import SCRIPTS, STYLES, VIEWS, templates
@@ -53,7 +53,7 @@ def test_axes_name_what_they_count(view: ModuleType) -> None:
     assert layout["yaxis"]["title"]["text"]
 
 
-@pytest.mark.parametrize("view", [fill, confidence, attention, renoising])
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS.keys())
 def test_a_pass_that_does_not_exist_is_refused(view: ModuleType) -> None:
     with pytest.raises(IndexError):
         view.figure(RUNS["guided"], 10_000)
@@ -79,7 +79,7 @@ def test_hover_speaks_in_words_and_tokens_are_never_markup() -> None:
     assert fill.cell_words(trace, 0, 0) == "position 1 · block 1<br>pass 0 · start<br><b>one</b>: prompt"
     hostile = guided(length=40)
     assert any("<img" in piece for piece in hostile.pieces.values()), "the run must hold a hostile token"
-    for view in (fill, confidence, attention, renoising):
+    for view in (fill, confidence, attention, renoising, timeline):
         for k in range(0, len(hostile.passes), 3):
             assert "<img" not in text_of(view.figure(hostile, k))
             assert "</script" not in text_of(view.figure(hostile, k))
@@ -170,7 +170,7 @@ def test_the_mask_says_how_much_is_cached() -> None:
 
 def test_templates_are_plain_json_without_data() -> None:
     made = templates()
-    assert list(made) == ["fill", "confidence", "renoising", "attention"]
+    assert list(made) == ["fill", "confidence", "renoising", "attention", "timeline"]
     text = json.dumps(made, allow_nan=False)
     assert "bdata" not in text
     assert len(text) < 60_000

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from blockviz.sampling.trace import Trace
-from blockviz.views import attention, confidence, fill, renoising
+from blockviz.views import attention, confidence, fill, renoising, timeline
 from blockviz.views.decisions import decision
 from blockviz.views.layout import MAX_ROWS
 from blockviz.views.masks import Geometry, axes, geometry, needs_whole, picture, source_pass
@@ -84,7 +84,7 @@ def tab(browser: Browser) -> Iterator[tuple[Page, list[str]]]:
 
 @pytest.fixture
 def page(tab: tuple[Page, list[str]]) -> Iterator[Page]:
-    """The tab with four fresh views; the console must stay empty."""
+    """The tab with fresh views; the console must stay empty."""
     one, said = tab
     said.clear()
     one.evaluate("() => { document.body.classList.remove('dark'); window.views = mountAll(templates); }")
@@ -176,6 +176,28 @@ def test_what_is_drawn_is_what_python_draws(page: Page, name: str) -> None:
             mask = page.evaluate("views.attention.plot.data[0].z")
             assert np.array_equal(np.array(mask), picture(geometry(trace, source), frame)), k
         _same_bars(page, trace, k)
+    _same_timeline(page, trace)
+
+
+def _same_timeline(page: Page, trace: Trace) -> None:
+    for along in timeline.ALONGS:
+        page.evaluate("(along) => BlockViz.views.timeline.choose(along)", along)
+        figure = timeline.figure(trace, len(trace.passes) - 1, along=along)
+        drawn = page.evaluate(
+            "views.timeline.plot.data.map(({ base, x, y }) => [base, x, y].map((list) => Array.from(list)))"
+        )
+        for mine, theirs in zip(drawn, figure["data"], strict=True):
+            for seen, key in zip(mine, ("base", "x", "y"), strict=True):
+                assert seen == pytest.approx(theirs[key]), (along, key)
+        axis = page.evaluate("views.timeline.plot.layout.xaxis")
+        assert axis["range"] == pytest.approx(figure["layout"]["xaxis"]["range"])
+        assert axis["title"]["text"] == figure["layout"]["xaxis"]["title"]["text"]
+    page.evaluate("BlockViz.views.timeline.choose('pass')")
+    for k in range(0, len(trace.passes), 4):
+        assert page.evaluate("(k) => views.timeline.tell(k)", k) == timeline.words(trace, k)
+        draw(page, k)
+        said = page.locator('[data-testid="view-timeline"] .bv-view-help').inner_text()
+        assert said == timeline.block_words(trace, k)
 
 
 def _same_bars(page: Page, trace: Trace, k: int) -> None:
@@ -344,7 +366,8 @@ def test_compared_runs_share_their_axes(page: Page) -> None:
              show(other, runs[1], 3, scales);
              return [views, other].map((all) => [all.fill.plot.layout.xaxis.range, all.fill.plot.layout.yaxis.range,
                                                  all.confidence.plot.layout.yaxis.range,
-                                                 all.renoising.plot.layout.yaxis.range]);
+                                                 all.renoising.plot.layout.yaxis.range,
+                                                 all.timeline.plot.layout.xaxis.range]);
            }""",
         texts,
     )
@@ -362,7 +385,7 @@ def test_dark_keeps_the_run_and_the_plots(page: Page) -> None:
                    for (const n in views) views[n].theme(true); }"""
     )
     colors = [page.evaluate(f"views.{name}.plot.layout.paper_bgcolor") for name in VIEWS]
-    assert colors == ["#1c1f25"] * 4
+    assert colors == ["#1c1f25"] * len(VIEWS)
     assert before == "#ffffff"
     assert page.evaluate("views.fill.plot === kept && kept.isConnected")
     assert (
@@ -378,6 +401,41 @@ def test_a_click_on_a_map_asks_for_its_pass(page: Page) -> None:
     )
     page.evaluate("views.fill.plot.emit('plotly_click', { points: [{ x: 21, y: 7 }] })")
     assert page.evaluate("asked") == [{"pass": 7, "position": 20}]
+
+
+def test_the_timeline_has_a_cursor_and_a_click_goes_to_a_pass(page: Page) -> None:
+    trace = RUNS["guided"]
+    load(page, trace, 1)
+    page.evaluate(
+        "() => { window.asked = []; document.body.addEventListener('bv:pass', (e) => asked.push(e.detail.pass)); }"
+    )
+    for along in timeline.ALONGS:
+        page.locator(f'[data-testid="view-timeline"] button[data-along="{along}"]').click()
+        lefts = []
+        for k in range(len(trace.passes)):
+            draw(page, k)
+            lefts.append(page.evaluate("views.timeline.cursor.getBoundingClientRect().left"))
+        assert lefts == sorted(lefts), along
+        edges = timeline.edges(trace, along)
+        for k in (phase(trace, "propose"), phase(trace, "renoise", 2), phase(trace, "commit")):
+            middle = float(edges[k].mean())
+            hit = page.evaluate("([x, y]) => views.timeline.at(x, y)", [middle, trace.passes[k].block + 1])
+            # Passes of no length lie at one place; the nearest of them is found.
+            assert edges[hit].tolist() == edges[k].tolist() or edges[hit][1] - edges[hit][0] == 0, (along, k, hit)
+        assert page.evaluate("views.timeline.at(2, 1)") == -1, "no pass in a block of the prompt"
+    k = phase(trace, "verify")
+    page.evaluate("BlockViz.views.timeline.choose('pass')")
+    page.evaluate(
+        """([x, y]) => { const { plot } = views.timeline, { xaxis, yaxis } = plot._fullLayout;
+             const box = plot.getBoundingClientRect();
+             const event = { clientX: box.left + xaxis._offset + xaxis.l2p(x),
+                             clientY: box.top + yaxis._offset + yaxis.l2p(y) };
+             plot.emit("plotly_click", { points: [{}], event }); }""",
+        [k, trace.passes[k].block + 1],
+    )
+    assert page.evaluate("asked") == [k]
+    pressed = page.locator('[data-testid="view-timeline"] button[aria-pressed="true"]')
+    assert pressed.all_inner_texts() == ["pass"]
 
 
 def test_views_follow_the_width_of_their_card(page: Page) -> None:
@@ -409,6 +467,31 @@ def test_an_image_holds_title_cursor_and_tokens(page: Page) -> None:
     assert made[0]["options"]["filename"].startswith("blockviz-fill-map-pass-")
 
 
+def test_a_view_can_be_made_taller_and_larger(page: Page) -> None:
+    trace = RUNS["guided"]
+    k = phase(trace, "renoise", 1)
+    load(page, trace, k)
+    before = page.evaluate("Object.values(views).map((view) => view.plot._fullLayout.height)")
+    page.evaluate(
+        """() => { for (const name in views) views[name].fit(420);
+                   for (const box of document.querySelectorAll('.bv-view')) {
+                     box.style.transform = 'scale(2)'; box.style.transformOrigin = '0 0'; } }"""
+    )
+    after = page.evaluate("Object.values(views).map((view) => view.plot._fullLayout.height)")
+    assert [b - a for a, b in zip(before, after, strict=True)] == [108] * len(VIEWS)
+    words = page.evaluate(
+        """([position, k]) => { const { plot } = views.fill, { xaxis, yaxis } = plot._fullLayout;
+             const box = plot.getBoundingClientRect();
+             const [x, y] = views.fill.under({ clientX: box.left + 2 * (xaxis._offset + xaxis.l2p(position + 1)),
+                                               clientY: box.top + 2 * (yaxis._offset + yaxis.l2p(k)) });
+             return views.fill.describe(x, y); }""",
+        [30, k],
+    )
+    assert words == fill.cell_words(trace, k, 30), "pointing is exact at any scale"
+    page.evaluate("() => { for (const name in views) views[name].fit(0); }")
+    assert page.evaluate("Object.values(views).map((view) => view.plot._fullLayout.height)") == before
+
+
 def test_a_long_run_is_thinned_but_exact_on_hover(page: Page) -> None:
     trace = large(800, 1100)
     load(page, trace, 401)
@@ -423,6 +506,9 @@ def test_a_long_run_is_thinned_but_exact_on_hover(page: Page) -> None:
     words = page.evaluate("views.fill.describe(402, 401)")
     assert words == fill.cell_words(trace, 401, 401)
     assert "re-noised" in words
+    page.evaluate("BlockViz.views.timeline.choose('nfe')")
+    assert page.evaluate("views.timeline.plot.data.reduce((sum, { y }) => sum + y.length, 0)") <= 1200
+    page.evaluate("BlockViz.views.timeline.choose('pass')")
 
 
 def test_a_growing_long_run_is_thinned_as_a_whole_one(page: Page) -> None:
