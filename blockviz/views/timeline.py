@@ -33,7 +33,13 @@ NETWORK = ("propose", "denoise", "verify")
 FREE = ("renoise", "commit")
 DRAWN = NETWORK + FREE
 """Phases in drawing order; the start belongs to no block. Each has a height of its own, so that colour is not alone."""
-HEIGHTS: dict[str, float] = {"propose": 0.66, "denoise": 0.84, "verify": 0.46, "renoise": 0.84, "commit": 0.84}
+HEIGHTS: dict[str, float] = {
+    "propose": 0.66,
+    "denoise": 0.84,
+    "verify": 0.46,
+    "renoise": 0.84,
+    "commit": 0.84,
+}
 
 WORDS: dict[str, Any] = {
     "axes": {"pass": "pass (number)", "nfe": "network calls so far (NFE)", "ms": "time of the run (ms)"},
@@ -104,7 +110,9 @@ def bars(trace: Trace, along: Along, limit: int = MAX_BARS) -> list[Bar]:
     while first < len(trace.passes):
         block = trace.passes[first].block
         last = first
-        while last + 1 < len(trace.passes) and last + 1 < first + size and trace.passes[last + 1].block == block:
+        while (
+            last + 1 < len(trace.passes) and last + 1 < first + size and trace.passes[last + 1].block == block
+        ):
             last += 1
         made += _group(trace, where, hair, first, last)
         first = last + 1

@@ -23,7 +23,8 @@ _TARGETS = """() => {
   return [...document.querySelectorAll(wanted)].flatMap((node) => {
     const whole = node.type === "radio" || node.type === "checkbox" ? node.closest("label") || node : node;
     const box = whole.getBoundingClientRect();
-    if (!box.width || getComputedStyle(whole).visibility === "hidden" || whole.closest(".modebar, [inert], .bv-hidden")) return [];
+    if (!box.width || getComputedStyle(whole).visibility === "hidden") return [];
+    if (whole.closest(".modebar, [inert], .bv-hidden")) return [];
     if (box.right < 0 || box.bottom + scrollY < 0) return [];
     const name = node.dataset.testid || node.getAttribute("aria-label") || node.className || node.textContent;
     return [[name, node.dataset.testid || "", Math.round(box.width * 10) / 10, Math.round(box.height * 10) / 10]];

@@ -1,4 +1,4 @@
-"""A page with the player, its views and Plotly, on a made-up run: what Present mode and the rules of access are tested on."""
+"""A page with the player, its views and Plotly on a made-up run, for the tests of Present mode and of access."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ from tests.browser.test_player import address, browser, feed, page, show, state 
 pytestmark = pytest.mark.browser
 
 GEOMETRY = """() => {
-  const box = (node) => { const b = node.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom].map(Math.round); };
+  const box = (node) => { const b = node.getBoundingClientRect();
+                          return [b.left, b.top, b.right, b.bottom].map(Math.round); };
   const one = (name) => { const node = [...document.querySelectorAll(name)].find((n) => n.getClientRects().length);
                           return node ? box(node) : null; };
   return { window: [innerWidth, innerHeight], stage: one(".bv-stage"), canvas: one(".bv-canvas"), grid: one(".bv-grid"),
@@ -22,7 +23,8 @@ GEOMETRY = """() => {
            chooser: one(".bv-present-bar"), facts: one(".bv-facts"),
            text: parseFloat(getComputedStyle(document.querySelector(".bv-cell")).fontSize)
                  * (parseFloat(document.querySelector(".bv-canvas").style.getPropertyValue("--bv-zoom")) || 1),
-           views: [...document.querySelectorAll(".bv-view")].filter((n) => n.getClientRects().length).map((n) => n.dataset.view),
+           views: [...document.querySelectorAll(".bv-view")].filter((n) => n.getClientRects().length)
+                    .map((n) => n.dataset.view),
            over: document.documentElement.scrollWidth - innerWidth };
 }"""
 
@@ -39,11 +41,14 @@ def present(page: Page) -> None:  # noqa: F811
 
 
 def inside(inner: list[int], outer: list[int]) -> bool:
-    return inner[0] >= outer[0] - 1 and inner[1] >= outer[1] - 1 and inner[2] <= outer[2] + 1 and inner[3] <= outer[3] + 1
+    starts = inner[0] >= outer[0] - 1 and inner[1] >= outer[1] - 1
+    return starts and inner[2] <= outer[2] + 1 and inner[3] <= outer[3] + 1
 
 
 def apart(one: list[int], other: list[int]) -> bool:
-    return one[2] <= other[0] + 1 or other[2] <= one[0] + 1 or one[3] <= other[1] + 1 or other[3] <= one[1] + 1
+    return (
+        one[2] <= other[0] + 1 or other[2] <= one[0] + 1 or one[3] <= other[1] + 1 or other[3] <= one[1] + 1
+    )
 
 
 def test_every_view_fits_beside_and_under_the_canvas(page: Page) -> None:  # noqa: F811
@@ -95,7 +100,9 @@ def test_the_run_goes_on_as_before(page: Page) -> None:  # noqa: F811
     k = state(page)["pass"]
     assert trace.passes[k].phase == "renoise"
     page.evaluate("frame()")
-    page.wait_for_function("(k) => p._views.find((view) => view.name === BlockViz.present.view).drawn === k", arg=k)
+    page.wait_for_function(
+        "(k) => p._views.find((view) => view.name === BlockViz.present.view).drawn === k", arg=k
+    )
     assert f"pass {k}" in page.inner_text("[data-testid=facts]")
     page.keyboard.press("?")
     assert page.locator("dialog.bv-keys").is_visible()
@@ -114,7 +121,9 @@ def test_it_takes_the_full_screen_and_leaving_that_leaves(page: Page) -> None:  
     assert page.evaluate("document.activeElement.dataset.testid") == "present"
 
 
-@pytest.mark.parametrize("refusal", ["undefined", "() => Promise.reject(new Error('no'))"], ids=["missing", "refused"])
+@pytest.mark.parametrize(
+    "refusal", ["undefined", "() => Promise.reject(new Error('no'))"], ids=["missing", "refused"]
+)
 def test_without_full_screen_it_fills_the_window(page: Page, refusal: str) -> None:  # noqa: F811
     page.evaluate(f"Element.prototype.requestFullscreen = {refusal}")
     feed(page, fake_run(seed=34))
@@ -122,7 +131,9 @@ def test_without_full_screen_it_fills_the_window(page: Page, refusal: str) -> No
     here = geometry(page)
     assert here["stage"] == [0, 0, *here["window"]]
     assert page.evaluate("document.fullscreenElement") is None
-    assert page.evaluate("document.getElementById('field').closest('[inert]') !== null"), "the page behind it sleeps"
+    assert page.evaluate("document.getElementById('field').closest('[inert]') !== null"), (
+        "the page behind it sleeps"
+    )
     page.keyboard.press("Escape")
     page.wait_for_function("!BlockViz.present.on")
     assert page.locator("[inert]").count() == 0

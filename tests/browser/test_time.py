@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from blockviz.sampling.trace import Trace
-from tests.browser.fake_runs import fake_run, text
+from tests.browser.fake_runs import fake_run
 from tests.browser.test_player import address, browser, feed, page, show, state  # noqa: F401 (fixtures)
 
 pytestmark = pytest.mark.browser
@@ -27,20 +27,18 @@ CLOCK = """() => {
 def timed(trace: Trace, ms: float) -> Trace:
     """The run with `ms` milliseconds for every network call and none for the other passes."""
     calls = ("propose", "verify", "denoise")
-    return replace(
-        trace, passes=tuple(replace(p, ms=ms if p.phase in calls else 0.0) for p in trace.passes)
-    )
+    return replace(trace, passes=tuple(replace(p, ms=ms if p.phase in calls else 0.0) for p in trace.passes))
 
 
 @pytest.fixture
-def paced(page: Page) -> Iterator[tuple[Page, Trace]]:  # noqa: F811
+def paced(page: Page) -> tuple[Page, Trace]:  # noqa: F811
     """A run at its first pass, under a clock that the test winds."""
     trace = timed(fake_run(seed=21), 40.0)
     feed(page, trace)
     show(page, 0)
     page.evaluate(CLOCK)
     page.evaluate("BlockViz.visibleBus()._asked = 0")
-    yield page, trace
+    return page, trace
 
 
 def play(page: Page) -> None:  # noqa: F811
@@ -72,14 +70,14 @@ def test_by_nfe_calls_take_time_and_other_passes_are_still_drawn(paced: tuple[Pa
     passes = [k for k, _ in drawn]
     assert passes == list(range(passes[0], passes[-1] + 1)), "every pass is drawn, in order"
     assert passes[-1] > 12
-    at = {k: t for k, t in drawn}
+    at = dict(drawn)
     nfe = [p.nfe_denoise + p.nfe_verify for p in trace.passes]
     for k in passes[2:-1]:
         wait = at[k] - at[k - 1]
         if nfe[k] == nfe[k - 1]:
             assert wait <= 16, f"pass {k} makes no call and takes one frame"
     calls = [at[k] for k in passes if k and nfe[k] > nfe[k - 1]]
-    gaps = [b - a for a, b in zip(calls[:-1], calls[1:], strict=True)]
+    gaps = [b - a for a, b in pairwise(calls)]
     assert sum(gaps) / len(gaps) == pytest.approx(1000 / 6, rel=0.06)
 
 
@@ -195,9 +193,7 @@ def test_ticks_and_marks_stand_where_the_thumb_will_be(page: Page) -> None:  # n
     feed(page, trace)
     page.evaluate("frame()")
     last = len(trace.passes) - 1
-    begins = [
-        k for k in range(1, last + 1) if k == 1 or trace.passes[k].block != trace.passes[k - 1].block
-    ]
+    begins = [k for k in range(1, last + 1) if k == 1 or trace.passes[k].block != trace.passes[k - 1].block]
     assert marks(page, "bv-tick") == pytest.approx([100 * k / last for k in begins], abs=1e-3)
     renoise = [k for k, entry in enumerate(trace.passes) if entry.phase == "renoise"]
     assert marks(page, "bv-dot") == pytest.approx([100 * k / last for k in renoise], abs=1e-3)
@@ -221,7 +217,9 @@ def test_in_compare_the_shorter_run_keeps_the_time_of_the_longer(page: Page) -> 
         page.keyboard.press("ArrowRight")
         a, b = shown()
         assert calls[1][b] <= calls[0][a]
-        assert b + 1 == len(quick.passes) or calls[1][b + 1] > calls[0][a], "the last pass that is over by then"
+        assert b + 1 == len(quick.passes) or calls[1][b + 1] > calls[0][a], (
+            "the last pass that is over by then"
+        )
     page.select_option("[data-testid=pace]", "ms")
     times: list[list[float]] = []
     for run in (slow, quick):
@@ -247,7 +245,8 @@ def test_every_control_says_what_it_does(page: Page) -> None:  # noqa: F811
     feed(page, fake_run(seed=28))
     missing: list[Any] = page.evaluate(
         """() => [...document.querySelectorAll(".bv-transport button, .bv-transport select")]
-          .filter((node) => node.getClientRects().length && !(node.title && (node.getAttribute("aria-label") || node.textContent)))
+          .filter((node) => node.getClientRects().length
+            && !(node.title && (node.getAttribute("aria-label") || node.textContent)))
           .map((node) => node.outerHTML)"""
     )
     assert missing == []

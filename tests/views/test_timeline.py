@@ -38,7 +38,9 @@ def test_the_axis_counts_what_it_says() -> None:
     assert timeline.edges(timed(RUN, [float("nan"), -1.0, 2.0]), "ms")[2].tolist() == [0.0, 2.0]
 
 
-@given(st.lists(st.floats(0, 50), min_size=4, max_size=9), st.integers(1, 40), st.sampled_from(timeline.ALONGS))
+@given(
+    st.lists(st.floats(0, 50), min_size=4, max_size=9), st.integers(1, 40), st.sampled_from(timeline.ALONGS)
+)
 def test_groups_keep_the_length_of_every_phase(times: list[float], limit: int, along: timeline.Along) -> None:
     trace = timed(RUN, times)
     where = timeline.edges(trace, along)

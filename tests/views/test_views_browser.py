@@ -407,7 +407,7 @@ def test_the_timeline_has_a_cursor_and_a_click_goes_to_a_pass(page: Page) -> Non
     trace = RUNS["guided"]
     load(page, trace, 1)
     page.evaluate(
-        "() => { window.asked = []; document.body.addEventListener('bv:pass', (e) => asked.push(e.detail.pass)); }"
+        "() => { window.went = []; document.body.addEventListener('bv:pass', (e) => went.push(e.detail.pass)); }"
     )
     for along in timeline.ALONGS:
         page.locator(f'[data-testid="view-timeline"] button[data-along="{along}"]').click()
@@ -421,7 +421,11 @@ def test_the_timeline_has_a_cursor_and_a_click_goes_to_a_pass(page: Page) -> Non
             middle = float(edges[k].mean())
             hit = page.evaluate("([x, y]) => views.timeline.at(x, y)", [middle, trace.passes[k].block + 1])
             # Passes of no length lie at one place; the nearest of them is found.
-            assert edges[hit].tolist() == edges[k].tolist() or edges[hit][1] - edges[hit][0] == 0, (along, k, hit)
+            assert edges[hit].tolist() == edges[k].tolist() or edges[hit][1] - edges[hit][0] == 0, (
+                along,
+                k,
+                hit,
+            )
         assert page.evaluate("views.timeline.at(2, 1)") == -1, "no pass in a block of the prompt"
     k = phase(trace, "verify")
     page.evaluate("BlockViz.views.timeline.choose('pass')")
@@ -433,7 +437,7 @@ def test_the_timeline_has_a_cursor_and_a_click_goes_to_a_pass(page: Page) -> Non
              plot.emit("plotly_click", { points: [{}], event }); }""",
         [k, trace.passes[k].block + 1],
     )
-    assert page.evaluate("asked") == [k]
+    assert page.evaluate("went") == [k]
     pressed = page.locator('[data-testid="view-timeline"] button[aria-pressed="true"]')
     assert pressed.all_inner_texts() == ["pass"]
 
