@@ -27,6 +27,8 @@
     ["Esc or p", "leave"],
   ];
 
+  const TAB_KEYS = ["ArrowLeft", "ArrowRight", "Home", "End", " "];
+
   let dialog = null;
 
   function table(title, keys) {
@@ -85,7 +87,8 @@
     if (!(target instanceof Element)) return false;
     if (target.closest(".bv-scrubber")) return false;
     if (target.isContentEditable) return true;
-    if (target.closest("input, textarea, select, [role=listbox], [role=combobox], [role=slider], [role=tab], [role=radio], [role=menu], dialog, .modebar")) return key !== "?" || !target.closest("dialog");
+    if (target.closest("[role=tab]")) return TAB_KEYS.includes(key);
+    if (target.closest("input, textarea, select, [role=listbox], [role=combobox], [role=slider], [role=radio], [role=menu], dialog, .modebar")) return key !== "?" || !target.closest("dialog");
     return key === " " && Boolean(target.closest("button, summary, a[href], [role=button]"));
   }
 

@@ -52,7 +52,8 @@
       this._from = document.activeElement;
       this._names = players[0]._views.filter((view) => view.it).map((view) => view.name);
       if (!this._names.includes(this.view)) this.view = this._names[0] || "";
-      this._take([...players.map((player) => player.root), ...bus.transports.filter((one) => BlockViz.visible(one.root)).map((one) => one.root)]);
+      const bars = bus.transports.filter((one) => one.bar && BlockViz.visible(one.root)); // others only listen
+      this._take([...players.map((player) => player.root), ...bars.map((one) => one.root)]);
       document.body.classList.add("bv-presenting");
       this._makeBar();
       this._watch = new ResizeObserver(() => this._later());

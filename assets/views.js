@@ -42,6 +42,16 @@
     return step;
   }
 
+  /** On a page with a base address Plotly writes the page's whole address into every reference to a pattern or a clip, and they
+      break when the address changes (permalinks); without one it refers to its own document. */
+  function locally(act) {
+    const base = document.querySelector("base[href]");
+    const href = base && base.getAttribute("href");
+    if (base) base.removeAttribute("href");
+    act();
+    if (base) base.setAttribute("href", href);
+  }
+
   class View {
     constructor(element, template) {
       this.element = element;
@@ -157,7 +167,7 @@
       if (this._plotted) Plotly.react(this.plot, figure.data, figure.layout);
       else {
         this._plotted = true;
-        Plotly.newPlot(this.plot, figure.data, figure.layout, this._config(Plotly));
+        locally(() => Plotly.newPlot(this.plot, figure.data, figure.layout, this._config(Plotly)));
         this.plot.append(this.quietNode);
         this.plot.on("plotly_beforehover", (event) => this._point(event));
         this.plot.on("plotly_relayout", () => this.moved());

@@ -238,7 +238,8 @@ def test_in_compare_the_shorter_run_keeps_the_time_of_the_longer(page: Page) -> 
         other = 1 - lead
         now = times[lead][here[lead]]
         assert times[other][here[other]] <= now + 1e-9
-        assert times[other][here[other] + 1] > now - 1e-9
+        following = times[other][here[other] + 1 :]
+        assert not following or following[0] > now - 1e-9
 
 
 def test_every_control_says_what_it_does(page: Page) -> None:  # noqa: F811
