@@ -186,9 +186,10 @@
     }
     /** The position of the token in focus or pinned in one of the players, or -1. */
     focus() {
-      for (const { root, hover } of this.players) {
+      for (const { root, hover, inspector } of this.players) {
         const cell = document.activeElement && root.contains(document.activeElement) && document.activeElement.closest("[data-pos]");
         if (cell) return Number(cell.dataset.pos);
+        if (inspector && inspector.pos >= 0) return inspector.pos;
         if (hover && hover.pinned && hover.pos >= 0) return hover.pos;
       }
       return -1;

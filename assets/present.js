@@ -18,6 +18,9 @@
   const SHORT_CANVAS = 480; // px below which legend and checks give way to the tokens
   const HELP = { alone: "The canvas alone (0)", side: "Side by side or stacked (s)", leave: "Leave (Esc)" };
 
+  /** The views that stand in cards, as far as they are mounted. */
+  const cards = (player) => player._views.filter((view) => view.it && view.it.fit);
+
   class Present {
     constructor() {
       this.on = false;
@@ -50,7 +53,7 @@
       this.bus = bus;
       this.players = players;
       this._from = document.activeElement;
-      this._names = players[0]._views.filter((view) => view.it).map((view) => view.name);
+      this._names = cards(players[0]).map((view) => view.name);
       if (!this._names.includes(this.view)) this.view = this._names[0] || "";
       const bars = bus.transports.filter((one) => one.bar && BlockViz.visible(one.root)); // others only listen
       this._take([...players.map((player) => player.root), ...bars.map((one) => one.root)]);
@@ -80,9 +83,9 @@
       for (const undo of this._undo.reverse()) undo();
       this.stage.classList.remove("is-stacked", "is-alone", "is-short");
       for (const player of this.players) {
-        for (const view of player._views) {
+        for (const view of cards(player)) {
           view.mount.classList.remove("is-chosen");
-          if (view.it) view.it.fit(0);
+          view.it.fit(0);
         }
         player.facts.load(player.run);
       }
@@ -232,8 +235,8 @@
     }
 
     _showView(player, [width, height]) {
-      for (const view of player._views) {
-        const chosen = view.name === this.view && Boolean(view.it);
+      for (const view of cards(player)) {
+        const chosen = view.name === this.view;
         view.mount.classList.toggle("is-chosen", chosen);
         if (!chosen) continue;
         const zoom = Math.max(1, Math.min(3, width / CARD_WIDTH, height / CARD_HEIGHT));
