@@ -5,6 +5,7 @@ GIF and MP4 draw it, the tests hold the live page and exported pages against it,
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -19,6 +20,8 @@ from blockviz.views.palette import STATE_LABELS
 BadgeKind = Literal["", "cut", "doubt", "calm"]
 MASK_GLYPH = "▒"
 MASK_UNOPENED = "·"
+_UNSEEN = frozenset(("Cc", "Zl", "Zp", "Cs"))
+_TURNING = frozenset((0x61C, 0x200B, 0x200E, 0x200F, 0xFEFF, *range(0x202A, 0x202F), *range(0x2060, 0x2070)))
 _PLACED = tuple(STATE_CODE[name] for name in ("proposed", "revealed", "kept", "committed"))
 
 
@@ -137,7 +140,7 @@ def _cells(trace: Trace, number: int) -> tuple[Cell, ...]:
                 position=position,
                 token=token,
                 state=state,
-                text=text or trace.pieces.get(shown) or f"#{shown}",
+                text=text or clean(trace.pieces.get(shown, "")) or f"#{shown}",
                 badge=badge,
                 kind=kind,  # type: ignore[arg-type]
                 check=verdicts[position],
@@ -145,6 +148,22 @@ def _cells(trace: Trace, number: int) -> tuple[Cell, ...]:
             )
         )
     return tuple(cells)
+
+
+def clean(piece: str) -> str:
+    """A piece as the page shows it, whoever wrote it: what would hide or turn text around is named, as ⟨202E⟩."""
+    return (
+        "".join(_named(character) for character in piece)
+        if not piece.isascii() or not piece.isprintable()
+        else piece
+    )
+
+
+def _named(character: str) -> str:
+    point = ord(character)
+    if unicodedata.category(character) in _UNSEEN or point in _TURNING:
+        return f"⟨{point:02X}⟩" if point < 0x80 else f"⟨{point:04X}⟩"
+    return character
 
 
 def _badge(score: float) -> str:

@@ -94,6 +94,7 @@ def document(trace: Trace) -> dict[str, Any]:
         "length": header.length,
         "block_size": header.block_size,
         "pieces": {str(token): piece for token, piece in sorted(trace.pieces.items())},
+        "bytes_hex": {str(token): content.hex() for token, content in sorted(trace.raw.items())},
         "passes": [_pass(trace, number) for number in range(len(trace.passes))],
         "end": vars(trace.end),
     }

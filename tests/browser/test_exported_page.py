@@ -110,7 +110,7 @@ def hostile(trace: Trace) -> Trace:
     header = replace(trace.header, prompt=bad, model=replace(trace.header.model, name=bad))
     mask = trace.header.model.mask_id
     pieces = {
-        token: piece if token == mask or token % 3 else f"{bad}{token}"
+        token: piece if token == mask or token % 3 else f"{bad}{token}\u202e\ud800\x07"
         for token, piece in trace.pieces.items()
     }
     return replace(trace, header=header, pieces=pieces, end=replace(trace.end, text=bad))
@@ -123,7 +123,8 @@ def test_live_page_exported_page_and_frames_agree(visit: Visit, site: str, opene
     agree(live, trace)
     page = opened(exported([trace], views=False))
     agree(page, trace)
-    labels = page.locator(".bv-legend li").all_text_contents()
+    # What AR would have written stands on the page's cells only, not in films.
+    labels = page.locator('.bv-legend li:not(:has([data-state="other"]))').all_text_contents()
     assert [label[1:] for label in labels] == [label for _, label in legend(trace)]
     assert page.evaluate("BlockViz.describe(BlockViz.visibleBus().players[0].run.header)") == title(
         trace.header

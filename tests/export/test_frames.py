@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blockviz.export.frames import chosen, facts, frame, legend
+from blockviz.export.frames import chosen, clean, facts, frame, legend
 from blockviz.export.words import fixed
 from blockviz.sampling.trace import STATES, Trace
 from tests.browser.fake_runs import fake_run
@@ -37,6 +37,11 @@ def test_a_re_noised_cell_shows_the_token_thrown_back_and_its_score() -> None:
         assert cell.kind == "cut"
         assert cell.text == trace.pieces[trace.tokens_before[number, cell.position]]
         assert not cell.mask
+
+
+def test_what_would_hide_or_turn_text_is_named_as_on_the_page() -> None:
+    assert clean("a\u202eb\x07c\ud800d\u2028") == "a⟨202E⟩b⟨07⟩c⟨D800⟩d⟨2028⟩"
+    assert clean("␣שלום 字") == "␣שלום 字"
 
 
 def test_the_verifiers_doubts_are_badges() -> None:

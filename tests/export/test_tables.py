@@ -88,6 +88,7 @@ def test_the_json_document_holds_the_whole_run(process: str) -> None:
             assert [token for token, _ in row] == ids[ids >= 0].tolist()
             np.testing.assert_array_equal(np.float32([p for _, p in row]), probabilities[ids >= 0])
         assert told["checks"] == [vars(check) for check in entry.checks]
+    assert body["bytes_hex"] == {str(token): content.hex() for token, content in trace.raw.items()}
     fields = set(vars(trace.passes[0])) - {"alpha_t", "alpha_s", "nfe_denoise", "nfe_verify", "start", "stop"}
     names = {"ms": "milliseconds", "k": "renoised", "top_ids": "candidates", "top_probs": "candidates"}
     said = set(body["passes"][0]) | set(body["passes"][0]["window"])
