@@ -174,7 +174,7 @@
     renoise(by) {
       this._seek((run) => run.renoises, by);
     }
-    /** To the next pass that changes the token in focus (or pinned), or else any token. */
+    /** To the next pass that changes the token in focus (or inspected), or else any token. */
     change(by) {
       const pos = this.focus();
       this._seek((run) => BlockViz.clock.changes(run, pos), by);
@@ -184,13 +184,12 @@
       const all = this.loaded.flatMap((player) => marks(player.run).map((k) => this.place(player, k)));
       if (all.some((k) => (by > 0 ? k > this.pass : k < this.pass))) this._jump(marks, by);
     }
-    /** The position of the token in focus or pinned in one of the players, or -1. */
+    /** The position of the token in focus or inspected in one of the players, or -1. */
     focus() {
-      for (const { root, hover, inspector } of this.players) {
+      for (const { root, inspector } of this.players) {
         const cell = document.activeElement && root.contains(document.activeElement) && document.activeElement.closest("[data-pos]");
         if (cell) return Number(cell.dataset.pos);
         if (inspector && inspector.pos >= 0) return inspector.pos;
-        if (hover && hover.pinned && hover.pos >= 0) return hover.pos;
       }
       return -1;
     }

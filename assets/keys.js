@@ -15,7 +15,7 @@
     ["t", "pace: by pass, by NFE (network calls), real milliseconds"],
     ["l", "loop on or off"],
     ["↑ ↓, Shift ← →", "on the canvas: move between tokens"],
-    ["Enter", "on a token: pin its details"],
+    ["Enter", "on a token: its whole life, pass by pass"],
     ["p", "present: full screen, the canvas and one view"],
     ["?", "this list"],
   ];

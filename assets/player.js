@@ -222,8 +222,9 @@
       }
     }
 
+    /** Go to pass k of this player's run, wherever that lies in the time of its group. */
     show(k) {
-      this.bus.seek(k);
+      this.bus.seek(this.bus.place(this, k));
     }
 
     /** Called by the bus once per animation frame; a shorter run holds its last pass. */
