@@ -25,6 +25,7 @@
     constructor() {
       this.on = false;
       this.view = "";
+      this._held = []; // canvases that scroll only while presented
       this.stacked = null; // nobody chose: by the shape of the window
       this.keys = {
         Escape: () => this.leave(),
@@ -82,6 +83,7 @@
       this.bar.remove();
       for (const undo of this._undo.reverse()) undo();
       this.stage.classList.remove("is-stacked", "is-alone", "is-short");
+      this._release();
       for (const player of this.players) {
         for (const view of cards(player)) {
           view.mount.classList.remove("is-chosen");
@@ -156,7 +158,9 @@
       this.turner = button("", "s", HELP.side, () => this.turn());
       this.bar = el("div", { class: "bv-present-bar", role: "toolbar", "aria-label": "Present", "data-testid": "present-bar" });
       const keys = button("Keys", "?", "Keyboard shortcuts (?)", () => BlockViz.showKeys());
-      this.bar.append(...this.choices, this.turner, el("span"), keys, button("Leave", "Esc", HELP.leave, () => this.leave()));
+      const leave = button("Leave", "Esc", HELP.leave, () => this.leave());
+      leave.classList.add("bv-leave");
+      this.bar.append(...this.choices, this.turner, el("span"), keys, leave);
       document.body.append(this.bar);
     }
 
@@ -200,11 +204,13 @@
       this._set(stage, "--bv-present-type", Math.max(13.5, Math.min(26, stage.clientWidth / (this.players.length > 1 ? 110 : FACTS))) + "px");
       for (const player of this.players) player.facts.load(player.run);
       const rooms = this.players.map((player) => this._room(player, stacked));
-      stage.classList.toggle("is-short", rooms.some((room) => room.canvas[1] < SHORT_CANVAS && window.innerWidth > 700));
+      stage.classList.toggle("is-short", rooms.some((room) => room.canvas[1] < SHORT_CANVAS));
+      this._release();
       for (const zoom of ZOOMS) {
         const fits = this.players.map((player) => this._zoomCanvas(player, zoom));
         if (fits.every(Boolean)) break;
       }
+      for (const player of this.players) this._hold(player);
       this.players.forEach((player, i) => this._showView(player, rooms[i].view));
       this.bus.redraw();
     }
@@ -232,6 +238,22 @@
       player.canvas._resize();
       if (player.canvas.grid.classList.contains("is-long")) return zoom <= LONG_ZOOM;
       return box.scrollHeight <= box.clientHeight + 1;
+    }
+
+    /** A canvas that does not fit at any size scrolls by itself and follows the active block, as a long one does. */
+    _hold({ canvas, shown }) {
+      const { grid } = canvas;
+      const box = grid.parentElement;
+      if (grid.classList.contains("is-long") || box.scrollHeight <= box.clientHeight + 1) return;
+      grid.classList.add("is-long");
+      this._held.push(grid);
+      canvas._active = -2;
+      if (shown >= 0) canvas.draw(shown);
+    }
+
+    _release() {
+      for (const grid of this._held) grid.classList.remove("is-long");
+      this._held = [];
     }
 
     _showView(player, [width, height]) {
