@@ -155,6 +155,8 @@
       select.append(option);
     }
     const part = field(definition.name, definition.label, "", select);
+    part.note = make("p", "bvc-help"); // what follows from this choice and others
+    part.help.after(part.note);
     function explain() {
       const choice = definition.choices.find((candidate) => candidate.value === select.value);
       part.help.textContent = choice ? choice.help : definition.help;

@@ -71,19 +71,33 @@
       );
     }
 
+    const applying = () => spec.applies[spec.switches.map((name) => values[name]).join("/")] || [];
+
+    /* What recording attention takes with these settings: a byte per query, key and head. */
+    function attentionMemory(offer) {
+      const heads = values.record_attention === "heads" ? offer && offer.heads : 1;
+      const keys = values.length || (offer && offer.length);
+      if (values.record_attention === "none" || !heads || !keys) return "";
+      const queries = values.predictor === "autoregressive" ? 1 : Math.min(values.block_size, keys);
+      const sizes = { queries, keys, heads, bytes: BlockViz.Ribbon.sizeWords(queries * keys * heads) };
+      return BlockViz.viewTools.fill(spec.words["attention_" + values.record_attention], sizes);
+    }
+
     function refresh() {
       const preset = presetNow();
       for (const radio of segments.querySelectorAll("input")) {
         radio.checked = Boolean(preset) && radio.value === preset.name;
       }
       parts.preset.help.textContent = preset ? preset.help : spec.words.own_sampler;
-      const applying = spec.applies[values.predictor + "/" + values.corrector] || [];
+      const shown = applying();
       for (const definition of spec.fields) {
-        parts[definition.name].element.hidden = !applying.includes(definition.name);
+        parts[definition.name].element.hidden = !shown.includes(definition.name);
       }
       const offer = spec.models.find((candidate) => candidate.name === model.value);
       parts.model.help.textContent = offer ? offer.help : "";
       if (parts.block_size) parts.block_size.limit(values.length || (offer && offer.length) || undefined);
+      if (parts.record_attention) parts.record_attention.note.textContent = attentionMemory(offer);
+      if (parts.attention_layer && offer && offer.layers) parts.attention_layer.input.max = String(offer.layers);
       if (parts.length) parts.length.placeholder(offer && offer.length ? String(offer.length) : "");
     }
 
@@ -114,9 +128,8 @@
       main,
       more,
       read() {
-        const applying = spec.applies[values.predictor + "/" + values.corrector] || [];
         const settings = { predictor: values.predictor, corrector: values.corrector };
-        for (const name of applying) {
+        for (const name of applying()) {
           if (parts[name]) settings[name] = parts[name].get();
         }
         return { model: spec.models.length ? model.value : "", settings };

@@ -41,6 +41,7 @@
       this.canvas.destroy();
       this.hover.destroy();
       this.reader.destroy();
+      if (this.ribbon) this.ribbon.destroy();
       clearTimeout(this._growth);
       clearTimeout(this._viewing);
       for (const view of this._views) if (view.it && view.it.destroy) view.it.destroy();
@@ -82,7 +83,10 @@
       canvas.append(this.checks.node, this.legend.node, this.returns.node);
       this.inspector = new BlockViz.Inspector(this.canvas, seek, label);
       this.reader = new BlockViz.Reader(label);
-      this.frame.append(this.inspector.node, this._makeViews(), this.speech, this.reader.node);
+      this.ribbon = BlockViz.Ribbon ? new BlockViz.Ribbon(suffix) : null;
+      this.frame.append(this.inspector.node);
+      if (this.ribbon) this.frame.append(this.ribbon.node);
+      this.frame.append(this._makeViews(), this.speech, this.reader.node);
     }
 
     _makeViews() {
@@ -172,6 +176,7 @@
         this.story.load(this.run);
         this.facts.load(this.run);
         this.legend.load(this.run);
+        if (this.ribbon) this.ribbon.load(this.run);
         BlockViz.write(this.title.lastChild, BlockViz.describe(this.run.header));
       }
       this._grow(fresh || report.ended);
@@ -239,6 +244,7 @@
         this.canvas.draw(k);
         this.story.draw(k);
         this.checks.draw(run, k);
+        if (this.ribbon) this.ribbon.draw(run, k);
         this.shown = k;
         this.hover.refresh();
         this._speak();

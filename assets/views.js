@@ -108,7 +108,7 @@
     }
 
     _legend() {
-      const entries = (this.template.legend || {})[this.themed] || [];
+      const entries = this._entries();
       this.legend.replaceChildren();
       for (const entry of entries) {
         const item = make("li", "", this.legend);
@@ -117,6 +117,10 @@
         if (entry.mark) swatch.dataset.mark = entry.mark;
         item.append(entry.label);
       }
+    }
+
+    _entries() {
+      return (this.template.legend || {})[this.themed] || [];
     }
 
     _resized() {
@@ -146,9 +150,9 @@
       this.plot.classList.toggle("bv-is-quiet", text !== "");
     }
 
-    /** The frame of a figure in the present theme; a copy that may be written into. */
-    blank() {
-      const { data, layout } = structuredClone(this.template[this.themed]);
+    /** The frame of a figure in the present theme, or of the one given; a copy that may be written into. */
+    blank(template) {
+      const { data, layout } = structuredClone(template || this.template[this.themed]);
       this._width = this.plot.clientWidth || 285;
       layout.width = this._width;
       layout.height = this.plotHeight();

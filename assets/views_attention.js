@@ -1,95 +1,89 @@
-/* Attention mask: which keys each query of a pass' forward may read. The twin of blockviz/views/attention.py, with its words. */
+/* Attention: which keys each query of a pass' forward may read, and (views_weights.js) what was looked at, where that was recorded.
+   The twin of blockviz/views/attention.py, with its words. */
 (function () {
   "use strict";
   const BlockViz = (window.BlockViz = window.BlockViz || {});
-  const { fill, tickStep } = BlockViz.viewTools;
-  const CALLS = new Set(["denoise", "propose", "verify"]);
+  const { fill, make, tickStep } = BlockViz.viewTools;
+  const weights = BlockViz.attentionWeights;
+  const { KINDS, axes, geometry, picture, placeOf, reason, sourcePass } = BlockViz.attentionMasks;
 
-  /* Codes of blockviz/views/attention.py: KINDS. */
-  const KINDS = ["blocked", "earlier", "cached", "carried", "active", "proposal", "noise"];
-  const KIND = Object.fromEntries(KINDS.map((name, code) => [name, code]));
+  /* One choice for every attention view of the page, so that runs side by side show the same; head -1 is the average. */
+  const choice = { show: "seen", head: -1, views: new Set() };
 
-  /** What a query finds at a key; `noisy` says which stream, the number is a position (clean) or a place in the window. */
-  function rule(shape, noisyQuery, query, noisyKey, key) {
-    const { cached, start, stop, window, verify } = shape;
-    const causal = shape.x0Causal ? key <= query : Math.floor(key / shape.blockSize) <= Math.floor(query / shape.blockSize);
-    if (!noisyQuery && query < cached) return !noisyKey && key < cached && causal ? KIND.earlier : 0;
-    const context = key < cached ? KIND.cached : KIND.carried;
-    if (!noisyQuery) {
-      if (noisyKey) return 0;
-      if (query < start) return key < start && causal ? context : 0;
-      if (!verify || query >= stop) return 0;
-      if (key < start) return context;
-      return key <= query ? KIND.proposal : 0;
-    }
-    if (query >= window) return 0;
-    if (!noisyKey) {
-      if (key < start) return context;
-      return verify && key < stop && key - start < query ? KIND.proposal : 0;
-    }
-    if (verify) return key === query ? KIND.noise : 0;
-    return key < window ? KIND.active : 0;
-  }
-
-  /** The geometry of the network call of a pass. */
-  function geometry(run, source) {
-    const pass = run.passes[source];
-    const [start, stop] = pass.win;
-    const settings = run.header.settings;
-    const causal = run.header.model && run.header.model.x0_causal;
-    return {
-      cached: pass.cached,
-      clean: pass.clean,
-      start,
-      stop,
-      window: stop - start,
-      blockSize: run.blockSize,
-      verify: pass.phase === "verify",
-      x0Causal: causal !== false,
-      recomputed: settings.use_cache === false,
-    };
-  }
-
-  /** Axes that hold still over a run: cells along an axis, the first `cleanCells` for clean positions, the rest for the noisy block. */
-  function axes(length, blockSize, whole, template) {
-    const noisy = Math.min(blockSize, length);
-    const clean = whole ? length : Math.floor((length - 1) / blockSize) * blockSize;
-    const total = clean + noisy;
-    if (noisy >= template.narrowest * total && total <= template.most_cells) return { clean, noisy, cells: total, cleanCells: clean };
-    const cells = Math.min(Math.max(total, template.fewest_cells), template.most_cells);
-    const noisyCells = Math.max(1, Math.round(Math.max(noisy / total, template.narrowest) * cells));
-    return { clean, noisy, cells, cleanCells: clean ? cells - noisyCells : 0 };
-  }
-
-  /** The place in the middle of a cell: {noisy, at}. */
-  function placeOf(frame, cell) {
-    if (cell < frame.cleanCells) return { noisy: false, at: Math.floor(((cell + 0.5) * frame.clean) / frame.cleanCells) };
-    const rest = frame.cells - frame.cleanCells;
-    return { noisy: true, at: Math.floor(((cell - frame.cleanCells + 0.5) * frame.noisy) / rest) };
-  }
-
-  function picture(shape, frame) {
-    const places = [];
-    for (let cell = 0; cell < frame.cells; cell++) places.push(placeOf(frame, cell));
-    return places.map((row) => {
-      const line = new Array(frame.cells);
-      for (let cell = 0; cell < frame.cells; cell++) line[cell] = rule(shape, row.noisy, row.at, places[cell].noisy, places[cell].at);
-      return line;
-    });
-  }
-
-  function sourcePass(run, k) {
-    while (k >= 0 && !CALLS.has(run.passes[k].phase)) k -= 1;
-    return k;
-  }
+  /* The reasons for reading a key. */
+  const READ = new Set([...KINDS.slice(1), "recomputed", "in_proposal"]);
 
   class AttentionView extends BlockViz.View {
+    _build() {
+      super._build();
+      choice.views.add(this);
+      this.legend.style.height = this.template.height - this.plotHeight() - this.template.controls + "px";
+      const bar = make("div", "bv-view-choices", this.element);
+      bar.style.height = this.template.controls + "px";
+      this.plot.before(bar);
+      const group = make("div", "bv-view-segments", bar);
+      group.setAttribute("role", "group");
+      group.setAttribute("aria-label", this.words.show);
+      this.buttons = {};
+      for (const [name, label] of Object.entries(this.words.shows)) {
+        const button = (this.buttons[name] = make("button", "", group));
+        button.type = "button";
+        button.dataset.show = name;
+        button.textContent = label;
+        button.title = `${this.words.show} ${label}`;
+        button.addEventListener("click", () => choose({ show: name }));
+      }
+      this.heads = make("select", "bv-view-heads", bar);
+      this.heads.setAttribute("aria-label", this.words.heads);
+      this.heads.addEventListener("change", () => choose({ head: Number(this.heads.value) }));
+      this._chosen();
+    }
+
+    destroy() {
+      choice.views.delete(this);
+      super.destroy();
+    }
+
+    get looked() {
+      return choice.show === "looked";
+    }
+    /** The head shown: -1 for the average, also where the layer of this run has no such head. */
+    get head() {
+      return this.run && choice.head < weights.heads(this.run) ? choice.head : -1;
+    }
+
+    /** Another choice was made, here or in another view. */
+    chosen() {
+      this._chosen();
+      this._legend();
+      this._key = "";
+      if (this.run && this.k >= 0 && this.k < this.run.passes.length) this.drawn();
+    }
+
+    _chosen() {
+      for (const [name, button] of Object.entries(this.buttons)) button.setAttribute("aria-pressed", String(name === choice.show));
+      const count = this.run ? weights.heads(this.run) : 0;
+      this.heads.hidden = !this.looked || count < 2;
+      if (this.heads.length !== count + 1) {
+        const option = (value, label) => new Option(label, String(value));
+        const each = Array.from({ length: count }, (none, head) => option(head, fill(this.words.head, { head: head + 1 })));
+        this.heads.replaceChildren(option(-1, this.words.average), ...each);
+      }
+      this.heads.value = String(this.head);
+    }
+
+    _entries() {
+      const legend = this.looked ? this.template.weights.legend : this.template.legend;
+      return legend[this.themed];
+    }
+
     loaded() {
       const { run, template } = this;
       const settings = run.header.settings;
       const whole = template.verifiers.includes(settings.corrector) || settings.ar_prefix > 0;
       this.frame = axes(run.length, run.blockSize, whole, template);
       this._key = "";
+      this._chosen();
       if (this.k >= 0 && this.k < run.passes.length) this.drawn();
     }
 
@@ -103,6 +97,10 @@
       }
       const shape = geometry(run, source);
       const last = source === k ? "" : fill(this.words.last, { pass: source });
+      if (this.looked) {
+        this._drawLooked(source, shape, last);
+        return;
+      }
       this.say(last + this._reads(shape, run.passes[source].block));
       this.quiet("");
       const key = JSON.stringify([run.id, shape, this.themed, this.frame]);
@@ -110,6 +108,22 @@
       this._key = key;
       this.shape = shape;
       this.show(this._figure(shape));
+    }
+
+    _drawLooked(source, shape, last) {
+      const { run, template } = this;
+      const { words } = template.weights;
+      this.shape = shape;
+      this.map = weights.codes(run, source, this.head);
+      this.source = source;
+      this.say((this.map ? last : "") + weights.says(run, source, this.head, words));
+      this.quiet(this.map ? "" : words.how);
+      const key = JSON.stringify([run.id, source, this.head, this.themed]);
+      if (!this.map || key === this._key) return;
+      this._key = key;
+      const figure = this.blank(template.weights[this.themed]);
+      weights.draw(figure, run, source, this.map, template.weights);
+      this.show(figure);
     }
 
     _figure(shape) {
@@ -186,20 +200,37 @@
       return fill(this.words[name], { block: block + 1, context: parts.join(" + ") });
     }
 
+    _why(noisyQuery, query, noisyKey, key) {
+      const { shape } = this;
+      const name = reason(shape, noisyQuery, query, noisyKey, key);
+      const why = fill(this.words.why[name], { query: (noisyQuery ? shape.start : 0) + query + 1 });
+      const itself = READ.has(name) && noisyQuery === noisyKey && query === key;
+      return itself ? fill(this.words.itself, { why }) : why;
+    }
+
     describe(x, y) {
+      if (this.looked) return this._describeLooked(Math.round(x) - 1, Math.round(y) - 1);
       const { shape, frame } = this;
       const column = Math.floor(x);
       const row = Math.floor(y);
       if (!shape || Math.min(row, column) < 0 || Math.max(row, column) >= frame.cells) return "";
       const query = placeOf(frame, row);
       const key = placeOf(frame, column);
-      let kind = KINDS[rule(shape, query.noisy, query.at, key.noisy, key.at)];
-      if (kind === "carried" && shape.recomputed) kind = "recomputed";
       const position = (place) => (place.noisy ? shape.start + place.at : place.at) + 1;
       return [
-        fill(this.words.cell, { query: position(query), key: position(key), kind: this.words.kinds[kind] }),
+        fill(this.words.cell, { query: position(query), key: position(key), why: this._why(query.noisy, query.at, key.noisy, key.at) }),
         fill(this.words.row, { row: this.words.rows[this._row(shape, query)] }),
       ].join("<br>");
+    }
+
+    _describeLooked(key, place) {
+      const { map, shape, run, source } = this;
+      if (!map || place < 0 || place >= map.rows || key < 0 || key >= map.columns) return "";
+      const code = map.values[place * map.columns + key];
+      if (code !== code) return "";
+      const inWindow = key >= shape.start && !(shape.verify && key - shape.start < place);
+      const why = this._why(true, place, inWindow, inWindow ? key - shape.start : key);
+      return weights.cellWords(run, source, place, key, code, this.template.weights) + "<br>" + why;
     }
 
     _row(shape, query) {
@@ -210,10 +241,17 @@
     }
   }
 
+  function choose(change) {
+    Object.assign(choice, change);
+    for (const view of choice.views) view.chosen();
+  }
+
   BlockViz.views.attention = {
     mount: (element, template) => new AttentionView(element, template),
+    choose,
     geometry,
     axes,
     picture,
+    reason,
   };
 })();

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Any, get_args
 
 from blockviz.evaluation.tasks import Example
@@ -21,6 +22,7 @@ from blockviz.sampling.settings import (
     Field,
     Predictor,
     Preset,
+    Recording,
     SamplerSettings,
     SettingsError,
     applies,
@@ -35,6 +37,8 @@ MAIN_FIELDS = ("block_size", "steps", "temperature")
 CHOSEN_ELSEWHERE = ("predictor", "seed")
 """The preset chooses the predictor; the seed has a place of its own."""
 SLIDERS = ("block_size", "steps")
+SWITCHES = ("predictor", "corrector", "record_attention")
+"""Settings on which it depends which others apply."""
 MAX_PROMPT = 4000
 SHOWN_EXAMPLES = 5
 DEFAULT_PRESET = "arpc"
@@ -142,6 +146,7 @@ def _spec(choices: Choices, example: Header | None) -> dict[str, Any]:
         "models": [_model(offer) for offer in choices.models],
         "presets": [_preset(preset) for preset in PRESETS.values()],
         "fields": [_field(field) for name, field in FIELDS.items() if name not in CHOSEN_ELSEWHERE],
+        "switches": list(SWITCHES),
         "applies": _applies(),
         "examples": [
             {"label": prompt.label.lower(), "text": prompt.prompt}
@@ -173,6 +178,8 @@ def _model(offer: Offer) -> dict[str, Any]:
         "label": offer.name,
         "help": " · ".join(fact for fact in facts if fact),
         "length": offer.length,
+        "layers": offer.layers,
+        "heads": offer.heads,
     }
 
 
@@ -200,13 +207,12 @@ def _field(field: Field) -> dict[str, Any]:
 
 
 def _applies() -> dict[str, list[str]]:
-    """Which fields change a run, for every pair of predictor and corrector ("predictor/corrector")."""
+    """Which fields change a run or its record, for all values of SWITCHES ("predictor/corrector/record_attention")."""
     table = {}
-    for predictor in get_args(Predictor):
-        for corrector in get_args(Corrector):
-            try:
-                settings = SamplerSettings(predictor=predictor, corrector=corrector)
-            except SettingsError:
-                continue
-            table[f"{predictor}/{corrector}"] = [name for name in FIELDS if applies(name, settings)]
+    for values in product(get_args(Predictor), get_args(Corrector), get_args(Recording)):
+        try:
+            settings = SamplerSettings(**dict(zip(SWITCHES, values, strict=True)))
+        except SettingsError:
+            continue
+        table["/".join(values)] = [name for name in FIELDS if applies(name, settings)]
     return table

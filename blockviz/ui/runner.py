@@ -18,10 +18,21 @@ from blockviz.ui.controls import FormError, Request, on_side
 from blockviz.ui.live import LiveRun, follow
 from blockviz.ui.sessions import Places, Signals, Turns
 from blockviz.ui.shelf import Shelf
-from blockviz.ui.wording import UNKNOWN_MODEL, failed, finished, loading, sharing, too_long, waiting
+from blockviz.ui.wording import (
+    UNKNOWN_MODEL,
+    failed,
+    finished,
+    loading,
+    sharing,
+    too_long,
+    too_much_attention,
+    waiting,
+)
 
 LARGEST = 4_000_000
 """Characters of one run that the page keeps; a canvas of 1024 positions and 256 passes has half of that."""
+MOST_ATTENTION = 2_000_000
+"""Bytes of recorded attention in one run of the page, two thirds of LARGEST as text."""
 
 REPEAT_SECONDS = 5.0
 """A waiting page hears this often that it still waits: silence would mean a lost connection."""
@@ -118,6 +129,7 @@ class Runner:
         from blockviz.evaluation.tasks import checker_for, known_answer
         from blockviz.models.checkpoint import CheckpointError
         from blockviz.models.tokens import UnknownText
+        from blockviz.sampling.attention_recording import recorded_bytes
         from blockviz.sampling.run import stream
         from blockviz.sampling.trace_lines import LineWriter
 
@@ -141,6 +153,10 @@ class Runner:
             raise located(error.field, str(error)) from None
         except UnknownText as error:
             raise located("prompt", str(error)) from None
+        asked, _ = recorded_bytes(header.settings, header.model.heads, header.prompt_length, header.length)
+        if asked > MOST_ATTENTION:
+            events.close()
+            raise located("record_attention", too_much_attention(asked, MOST_ATTENTION))
         return LiveRun(chain([header], events), LineWriter(model.tokens.piece, model.tokens.raw), self._turns)
 
 

@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from blockviz.models.checkpoint import Model
@@ -26,13 +26,18 @@ PREFERRED = ("math-masked", "math-uniform")
 
 @dataclass(frozen=True)
 class Offer:
-    """One model in the page's list. `length` is its canvas in tokens; fields that its folder does not tell are None."""
+    """One model in the page's list. `length` is its canvas in tokens, `layers` and `heads` those of its network.
+
+    Fields that its folder does not tell are None.
+    """
 
     name: str
     process: str | None
     length: int | None
     task: str | None
     parameters: int | None
+    layers: int | None = None
+    heads: int | None = None
 
 
 class Shelf:
@@ -90,14 +95,19 @@ def _set_threads(model: Model) -> None:
         torch.set_num_threads(1 if model.parameters < SMALL else os.cpu_count() or 1)
 
 
-def _offer(path: Path) -> Offer:
+def _object(path: Path) -> dict[str, Any]:
+    """The JSON object in a small file; an empty one where there is none."""
     try:
-        text = (path / "blockviz.json").read_bytes()[: LARGEST_MANIFEST + 1]
+        text = path.read_bytes()[: LARGEST_MANIFEST + 1]
         content = json.loads(text) if len(text) <= LARGEST_MANIFEST else {}
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         content = {}
-    if not isinstance(content, dict):
-        content = {}
+    return content if isinstance(content, dict) else {}
+
+
+def _offer(path: Path) -> Offer:
+    content, network = _object(path / "blockviz.json"), _object(path / "config.json")
+    layers, heads = network.get("n_blocks"), network.get("n_heads")
     training = content.get("training")
     parameters = training.get("parameters") if isinstance(training, dict) else None
     length = content.get("length")
@@ -108,4 +118,6 @@ def _offer(path: Path) -> Offer:
         length=length if isinstance(length, int) else None,
         task=task if isinstance(task, str) else None,
         parameters=parameters if isinstance(parameters, int) else None,
+        layers=layers if isinstance(layers, int) else None,
+        heads=heads if isinstance(heads, int) else None,
     )

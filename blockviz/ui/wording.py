@@ -10,8 +10,10 @@ FORM: dict[str, str] = {
     "model": "Model",
     "prompt": "Prompt",
     "preset": "Sampler",
+    "attention_mean": "Up to {queries} queries × {keys} keys = {bytes} in each network call.",
+    "attention_heads": "Up to {queries} queries × {keys} keys × {heads} heads = {bytes} in each network call.",
     "own_sampler": "A sampler of your own: no preset has these settings.",
-    "more": "Corrector, schedule, cache",
+    "more": "Corrector, schedule, cache, recording",
     "settings": "Settings",
     "try": "Try:",
     "die": "Draw another seed",
@@ -67,6 +69,15 @@ def too_long(characters: int) -> str:
     """Added to the status line of a run that was stopped because the page would not hold it."""
     megabytes = f"{characters / 1e6:g}"
     return f"It is longer than the {megabytes} MB that the page keeps of a run; take fewer steps or larger blocks."
+
+
+def too_much_attention(asked: int, limit: int) -> str:
+    """Refuses a run whose recorded attention the page could not hold; sizes in bytes."""
+    return (
+        f"The attention weights of this run may take {asked / 2**20:.1f} MiB, and the page keeps "
+        f"{limit / 2**20:.1f} MiB: record the average of the heads, or take a shorter canvas, smaller blocks "
+        "or fewer steps."
+    )
 
 
 def failed(reason: str) -> str:

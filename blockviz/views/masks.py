@@ -102,6 +102,32 @@ def rule(geometry: Geometry, queries: Stream, keys: Stream) -> NDArray[np.uint8]
     return out.astype(np.uint8)
 
 
+def reason(geometry: Geometry, noisy_query: bool, query: int, noisy_key: bool, key: int) -> str:
+    """Why the query reads the key, or does not, as a key of the attention view's words (`WORDS["why"]`).
+
+    Places are as in `Stream`: positions in the clean stream, places in the window in the noisy one.
+    """
+    start, window = geometry.start, geometry.window
+    clean_end = geometry.stop if geometry.verify else start
+    if query >= (window if noisy_query else clean_end):
+        return "no_query"
+    if key >= (window if noisy_key else clean_end):
+        return "no_key"
+    streams = [(np.array([noisy]), np.array([at])) for noisy, at in ((noisy_query, query), (noisy_key, key))]
+    kind = KINDS[int(rule(geometry, *streams)[0, 0])]
+    if kind == "carried" and geometry.recomputed:
+        return "recomputed"
+    if kind == "proposal" and not noisy_query and key == query:
+        return "in_proposal"
+    if kind != "blocked":
+        return kind
+    if noisy_key:
+        return "noise_of_another" if noisy_query else "noise_unread"
+    if noisy_query:
+        return "own_proposal" if key - start == query else "later_proposal"
+    return "later" if geometry.x0_causal or key >= start else "later_block"
+
+
 def source_pass(trace: Trace, k: int) -> int | None:
     """The newest pass up to `k` that made a network call; None before the first one."""
     for source in range(k, -1, -1):
@@ -120,6 +146,7 @@ def geometry(trace: Trace, source: int) -> Geometry:
         stop=entry.stop,
         block_size=trace.header.block_size,
         verify=entry.phase == "verify",
+        x0_causal=trace.header.model.x0_causal,
         recomputed=not trace.header.settings.use_cache,
     )
 

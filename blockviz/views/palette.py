@@ -20,7 +20,10 @@ SEQUENTIAL = "Cividis"
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours (hex) and font stacks (CSS) of one theme; `states`, `kinds` and `phases` in the order of codes."""
+    """Colours (hex) and font stacks (CSS) of one theme; `states`, `kinds` and `phases` in the order of codes.
+
+    `weights` is the scale of attention weights, from nothing to all of it.
+    """
 
     page: str
     card: str
@@ -39,6 +42,7 @@ class Palette:
     states: tuple[str, ...]
     kinds: tuple[str, ...]
     phases: tuple[str, ...]
+    weights: tuple[str, ...]
     font: str = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif'
     mono: str = 'ui-monospace, Menlo, Consolas, "Noto Sans Mono", "DejaVu Sans Mono", monospace'
 
@@ -76,6 +80,7 @@ PALETTES: dict[Theme, Palette] = {
         ),
         kinds=("#ffffff", "#dcdee3", "#cbe2f2", "#4a5568", "#0072b2", "#00795a", "#d55e00"),
         phases=("#8f96a3", "#0072b2", "#3f8fc6", "#9a3f78", "#d55e00", "#00795a"),
+        weights=("#f1e4ec", "#c77aa6", "#521442"),
     ),
     "dark": Palette(
         page="#14161a",
@@ -105,6 +110,7 @@ PALETTES: dict[Theme, Palette] = {
         ),
         kinds=("#1c1f25", "#343943", "#23455b", "#aeb8c8", "#56b4e9", "#3fc59b", "#f0883e"),
         phases=("#6a7381", "#56b4e9", "#3a86b8", "#e39cc7", "#f0883e", "#3fc59b"),
+        weights=("#2d222b", "#b0648f", "#fde9f4"),
     ),
 }
 

@@ -32,9 +32,12 @@ SCRIPTS = (
     "views.js",
     "views_maps.js",
     "views_renoising.js",
+    "views_masks.js",
+    "views_weights.js",
     "views_attention.js",
     "views_life.js",
     "views_timeline.js",
+    "ribbon.js",
 )
 """The browser side in `assets/`, in loading order, after Plotly's own script."""
 STYLES = ("views.css", "views_timeline.css")

@@ -51,10 +51,14 @@ def test_every_preset_has_a_short_name_of_its_own() -> None:
 
 def test_only_fields_that_apply_are_shown() -> None:
     applies = spec()["applies"]
-    assert "autoregressive/ar_nll" not in applies
-    assert not {"steps", "block_size", "corrector", "every"} & set(applies["autoregressive/none"])
-    assert "every" not in applies["ancestral/none"]
-    assert {"every", "warmup", "steps", "block_size"} <= set(applies["ancestral/ar_nll"])
+    assert spec()["switches"] == ["predictor", "corrector", "record_attention"]
+    assert "autoregressive/ar_nll/none" not in applies
+    assert not {"steps", "block_size", "corrector", "every"} & set(applies["autoregressive/none/none"])
+    assert "every" not in applies["ancestral/none/none"]
+    assert {"every", "warmup", "steps", "block_size"} <= set(applies["ancestral/ar_nll/none"])
+    for key, names in applies.items():
+        assert "record_attention" in names
+        assert ("attention_layer" in names) == (not key.endswith("/none"))
     assert all({"temperature", "seed", "length"} <= set(names) for names in applies.values())
 
 

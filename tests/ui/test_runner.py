@@ -230,3 +230,17 @@ def test_warming_up_survives_a_broken_model(
     warm.warm_up()
     assert warm.shelf.holds("math-masked")
     assert warm.shelf.holds("math-uniform")
+
+
+def test_attention_that_the_page_could_not_hold_is_refused_at_its_field(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = from_preset("arpc", steps=2, record_attention="mean")
+    assert updates(runner, only=request(settings=kept))[-1].state == "done"
+    monkeypatch.setattr(runner_module, "MOST_ATTENTION", 100)
+    (last,) = updates(runner, only=request(settings=kept))
+    assert last.state == "error"
+    assert last.errors[0][0] == "record_attention"
+    assert "average of the heads" in last.errors[0][1]
+    assert updates(runner, a=request(settings=kept))[-1].errors[0][0] == "a.record_attention"
+    assert updates(runner, only=request(settings=from_preset("arpc", steps=2)))[-1].state == "done"

@@ -33,6 +33,20 @@ def test_an_offer_tells_what_the_folder_tells(tmp_path: Path) -> None:
     assert (offer.process, offer.length, offer.task, offer.parameters) == ("uniform", 96, "math", 5)
 
 
+def test_an_offer_tells_the_shape_of_its_network(tmp_path: Path) -> None:
+    checkpoint(tmp_path, "m")
+    (offer,) = Shelf(tmp_path).offers()
+    assert (offer.layers, offer.heads) == (None, None)
+    for text, shape in (
+        ('{"n_blocks": 6, "n_heads": 4}', (6, 4)),
+        ('{"n_heads": "4"}', (None, None)),
+        ("[", (None, None)),
+    ):
+        (tmp_path / "m" / "config.json").write_text(text)
+        (offer,) = Shelf(tmp_path).offers()
+        assert (offer.layers, offer.heads) == shape
+
+
 @pytest.mark.parametrize(
     "manifest",
     [None, "", "[1]", "{", '{"process": 3, "length": "x", "training": []}', "x" * (LARGEST_MANIFEST + 1)],

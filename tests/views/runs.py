@@ -24,6 +24,24 @@ def with_settings(trace: Trace, **changes: Any) -> Trace:
     return replace(trace, header=replace(trace.header, settings=replace(trace.header.settings, **changes)))
 
 
+def with_attention(trace: Trace, kept: str = "heads", heads: int = 3, seed: int = 0) -> Trace:
+    """The same run with made-up attention weights in every network call of a model with so many heads."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for entry in trace.passes:
+        if entry.phase in ("denoise", "propose", "verify"):
+            width = entry.stop - entry.start
+            weights = rng.gamma(0.3, 1.0, (heads if kept == "heads" else 1, width, entry.stop)) + 1e-6
+            if entry.phase == "verify":
+                weights[:, :, entry.start :] *= np.tri(width)
+            weights /= weights.sum(-1, keepdims=True)
+            entry = replace(entry, attention=np.rint(255 * np.sqrt(weights)))
+        made.append(entry)
+    header = replace(trace.header, model=replace(trace.header.model, heads=heads, layers=4))
+    changed = with_settings(replace(trace, header=header), record_attention=kept)
+    return replace(changed, passes=tuple(made))
+
+
 def left_to_right(length: int = 8, prompt: int = 2) -> Trace:
     """An AR run, one denoise pass per position; the probability of position p is p / 10."""
     states = np.full(length, STATE_CODE["unopened"])

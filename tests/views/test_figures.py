@@ -16,7 +16,7 @@ from blockviz.views import attention, confidence, fill, renoising, timeline
 from blockviz.views.layout import MAX_COLUMNS, MAX_ROWS, boundaries, thin, tick_step
 from blockviz.views.palette import PALETTES, THEMES
 from blockviz.views.templates import SCRIPTS, STYLES, VIEWS, templates
-from tests.views.runs import guided, large, left_to_right
+from tests.views.runs import guided, large, left_to_right, with_attention
 
 RUNS = {
     "guided": guided(length=40, block_size=16),
@@ -25,6 +25,7 @@ RUNS = {
     "small blocks": guided(length=24, block_size=4),
     "left to right": left_to_right(),
     "wide": large(5, 80),
+    "looked at": with_attention(guided(length=40, block_size=16)),
 }
 
 

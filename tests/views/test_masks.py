@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from blockviz.models.attention import generation_mask, verification_mask
+from blockviz.views.attention import WORDS, why_words
 from blockviz.views.masks import (
     KIND,
     Axes,
@@ -19,6 +22,8 @@ from blockviz.views.masks import (
     geometry,
     needs_whole,
     picture,
+    reason,
+    rule,
     source_pass,
 )
 from tests.views.runs import guided, left_to_right, with_settings
@@ -73,6 +78,60 @@ def test_every_key_is_named_by_its_kind() -> None:
         [cached, 0, 0, noise, 0],
         [cached, proposal, 0, 0, noise],
     ]
+
+
+@given(
+    st.integers(0, 3),
+    st.integers(0, 3),
+    st.sampled_from([1, 2, 4]),
+    st.integers(1, 4),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
+def test_every_cell_has_its_reason_and_only_what_may_be_read_a_reason_to_read(
+    cached: int, clean: int, size: int, window: int, causal: bool, verify: bool, recomputed: bool
+) -> None:
+    start = (cached + clean) * size
+    stop = start + min(window, size)
+    shape = Geometry(cached * size, clean * size, start, stop, size, verify, causal or verify, recomputed)
+    reads = {"earlier", "cached", "carried", "recomputed", "active", "proposal", "in_proposal", "noise"}
+    places = [(False, at) for at in range(stop + 2)] + [(True, at) for at in range(shape.window + 1)]
+    tokens = (np.array([noisy for noisy, _ in places]), np.array([at for _, at in places]))
+    may = rule(shape, tokens, tokens) > 0
+    for row, query in enumerate(places):
+        for column, key in enumerate(places):
+            name = reason(shape, *query, *key)
+            assert name in WORDS["why"]
+            assert (name in reads) == may[row, column], (shape, query, key, name)
+
+
+def test_the_reasons_of_a_verification_and_of_a_block_causal_model() -> None:
+    shape = Geometry(4, 0, 4, 8, 4, verify=True)
+    noise = [reason(shape, True, 1, False, key) for key in (0, 4, 5, 6, 8)]
+    assert noise == ["cached", "proposal", "own_proposal", "later_proposal", "no_key"]
+    assert [reason(shape, True, 1, True, key) for key in (0, 1)] == ["noise_of_another", "noise"]
+    assert [reason(shape, False, 5, False, key) for key in (4, 5, 6)] == ["proposal", "in_proposal", "later"]
+    assert why_words(shape, True, 1, False, 4) == "proposal before 6"
+    assert why_words(shape, False, 5, False, 5) == "itself, in the proposal"
+    blocks = Geometry(0, 8, 8, 12, 4, x0_causal=False)
+    assert [reason(blocks, False, 1, False, key) for key in (0, 3, 4)] == [
+        "carried",
+        "carried",
+        "later_block",
+    ]
+    assert reason(blocks, False, 1, True, 0) == "noise_unread"
+    assert reason(blocks, False, 8, False, 0) == "no_query"
+    assert why_words(blocks, True, 2, True, 2) == "itself, same block, noise"
+    assert why_words(blocks, True, 2, True, 3) == "same block, noise"
+
+
+def test_a_block_causal_model_is_drawn_as_such() -> None:
+    trace = guided(length=32, block_size=8)
+    model = replace(trace.header.model, x0_causal=False)
+    changed = replace(trace, header=replace(trace.header, model=model))
+    assert not geometry(changed, 1).x0_causal
+    assert geometry(trace, 1).x0_causal
 
 
 def test_the_picture_puts_the_mask_at_its_positions() -> None:

@@ -15,12 +15,12 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from blockviz.sampling.trace import Trace
-from blockviz.views import attention, confidence, fill, renoising, timeline
+from blockviz.views import attention, confidence, fill, renoising, ribbon, timeline, weights
 from blockviz.views.decisions import decision
 from blockviz.views.layout import MAX_ROWS
-from blockviz.views.masks import Geometry, axes, geometry, needs_whole, picture, source_pass
+from blockviz.views.masks import Geometry, axes, geometry, needs_whole, picture, reason, source_pass
 from blockviz.views.templates import SCRIPTS, STYLES, VIEWS, templates
-from tests.views.runs import guided, large, left_to_right, with_settings
+from tests.views.runs import guided, large, left_to_right, with_attention, with_settings
 
 pytestmark = pytest.mark.browser
 
@@ -87,7 +87,10 @@ def page(tab: tuple[Page, list[str]]) -> Iterator[Page]:
     """The tab with fresh views; the console must stay empty."""
     one, said = tab
     said.clear()
-    one.evaluate("() => { document.body.classList.remove('dark'); window.views = mountAll(templates); }")
+    one.evaluate(
+        """() => { document.body.classList.remove('dark'); BlockViz.views.attention.choose({ show: "seen", head: -1 });
+                   window.views = mountAll(templates); }"""
+    )
     yield one
     one.evaluate(
         """() => { for (const name in views) views[name].destroy();
@@ -219,6 +222,135 @@ def _same_bars(page: Page, trace: Trace, k: int) -> None:
     assert renoising.escape(said) in figure["layout"]["title"]["text"]
 
 
+def test_the_reasons_are_those_of_python(page: Page) -> None:
+    for shape in (*GEOMETRIES[:8], Geometry(4, 4, 8, 12, 4, x0_causal=False)):
+        # Around every edge of the two streams; the rest is as its neighbours.
+        edges = {0, shape.cached, shape.start, shape.stop}
+        places = [(False, at + by) for at in edges for by in (-1, 0, 1, 2) if at + by >= 0]
+        places += [(True, at) for at in {0, 1, shape.window - 1, shape.window}]
+        given = asdict(shape) | {
+            "window": shape.window,
+            "blockSize": shape.block_size,
+            "x0Causal": shape.x0_causal,
+        }
+        named = page.evaluate(
+            """([shape, places]) => places.map((query) => places.map((key) =>
+                 BlockViz.views.attention.reason(shape, ...query, ...key)))""",
+            [given, places],
+        )
+        assert named == [[reason(shape, *query, *key) for key in places] for query in places], shape
+
+
+def attend(page: Page, **choice: Any) -> None:
+    page.evaluate("(choice) => BlockViz.views.attention.choose(choice)", choice)
+
+
+@pytest.mark.parametrize("kept", ["heads", "mean"])
+def test_what_was_looked_at_is_what_python_draws(page: Page, kept: str) -> None:
+    trace = with_attention(guided(length=56, block_size=16), kept)
+    load(page, trace, 1)
+    attend(page, show="looked")
+    for head in (None, 2) if kept == "heads" else (None,):
+        attend(page, head=-1 if head is None else head)
+        for k in (1, 2, 3, 4, len(trace.passes) - 1):
+            draw(page, k)
+            source = source_pass(trace, k)
+            assert source is not None
+            values = weights.codes(trace, source, head)
+            assert values is not None
+            drawn = page.evaluate("views.attention.plot.data[0].z")
+            shown = np.array([[np.nan if v is None else v for v in row] for row in drawn], float)
+            np.testing.assert_allclose(shown, values, atol=1e-3)
+            figure = attention.figure(trace, k, show="looked", head=head)
+            said = page.locator('[data-testid="view-attention"] .bv-view-help').inner_text()
+            assert said in figure["layout"]["title"]["text"]
+            for place, key in [(0, 0), (3, 20), (5, trace.passes[source].start + 5), (9, 40), (0, 30)]:
+                words = page.evaluate("([x, y]) => views.attention.describe(x, y)", [key + 1.3, place + 0.8])
+                known = key < values.shape[1] and not np.isnan(values[place, key])
+                expected = (
+                    attention.weight_words(trace, source, place, key, float(values[place, key]))
+                    if known
+                    else ""
+                )
+                assert words == expected
+            assert page.evaluate("views.attention.plot.layout.yaxis.range") == [16.5, 0.5]
+    assert page.locator(".bv-view-heads").is_visible() == (kept == "heads")
+
+
+def test_a_long_map_of_weights_is_thinned_as_in_python(page: Page) -> None:
+    trace = with_attention(guided(length=1024, block_size=512, prompt_length=5, steps=1), heads=2)
+    load(page, trace, 1)
+    attend(page, show="looked", head=1)
+    values = weights.codes(trace, 1, 1)
+    assert values is not None
+    shown, high, wide = weights.thinned(values)
+    heat = page.evaluate("(({ z, dx, dy, x0, y0 }) => ({ z, dx, dy, x0, y0 }))(views.attention.plot.data[0])")
+    assert (heat["dx"], heat["dy"]) == (wide, high)
+    np.testing.assert_array_equal(np.array(heat["z"]), shown)
+    exact = attention.weight_words(trace, 1, 401, 333, float(values[401, 333]))
+    assert page.evaluate("views.attention.describe(334, 402)") == exact
+
+
+def test_without_recorded_attention_it_says_how_to_record_it(page: Page) -> None:
+    load(page, RUNS["guided"], 3)
+    page.get_by_role("button", name="was looked at").click()
+    quiet = page.evaluate("views.attention.quietNode.textContent")
+    assert quiet == weights.WORDS["how"]
+    assert "Record attention" in quiet
+    assert page.locator(".bv-view-heads").is_hidden()
+    page.get_by_role("button", name="may be seen").click()
+    assert page.evaluate("views.attention.quietNode.textContent") == ""
+    frame = axes(56, 16, True)
+    assert np.array_equal(
+        np.array(page.evaluate("views.attention.plot.data[0].z")), picture(geometry(RUNS["guided"], 2), frame)
+    )
+
+
+def test_the_choice_holds_for_every_attention_view(page: Page) -> None:
+    trace = with_attention(guided(length=56, block_size=16))
+    load(page, trace, 1)
+    page.evaluate("() => { window.other = mountAll(templates, '-b'); show(other, run, 2); }")
+    page.locator('[data-testid="view-attention"]').get_by_role("button", name="was looked at").click()
+    page.locator('[data-testid="view-attention"] .bv-view-heads').select_option("1")
+    said = page.locator('[data-testid="view-attention-b"] .bv-view-help').inner_text()
+    assert "head 2 of 3" in said
+    assert page.locator('[data-testid="view-attention-b"] .bv-view-heads').input_value() == "1"
+    legend = page.locator('[data-testid="view-attention-b"] .bv-view-legend').inner_text()
+    assert "of a query's attention" in legend
+    page.evaluate("() => { for (const name in other) other[name].destroy(); }")
+
+
+@pytest.mark.parametrize("name", ["guided", "left to right", "no cache", "whole canvas"])
+def test_the_ribbon_says_what_python_says(page: Page, name: str) -> None:
+    trace = RUNS[name]
+    load(page, trace, 0)
+    seen = page.evaluate(
+        """() => { BlockViz.templates = templates;
+             const ribbon = new BlockViz.Ribbon(), { facts, parts } = BlockViz.Ribbon;
+             document.body.append(ribbon.node);
+             ribbon.load(run);
+             const all = run.passes.map((pass, k) => {
+               ribbon.draw(run, k);
+               const spans = Object.fromEntries(Object.entries(ribbon.spans).map(([name, span]) =>
+                 [name, [parseFloat(span.style.left), parseFloat(span.style.width)]]));
+               const texts = Object.fromEntries(Object.entries(ribbon.places).map(([name, place]) =>
+                 [name, place.text.textContent]));
+               return [Object.values(facts(run, k)), texts, spans];
+             });
+             ribbon.node.remove(); ribbon.destroy();
+             return all; }"""
+    )
+    for k, (facts, texts, spans) in enumerate(seen):
+        now = ribbon.facts(trace, k)
+        assert facts == list(asdict(now).values())
+        assert texts == ribbon.parts(now)
+        share = 100 / trace.header.length
+        assert spans["cached"] == pytest.approx([0, share * now.cached], abs=1e-3)
+        assert spans["carried"] == pytest.approx([share * now.cached, share * now.carried], abs=1e-3)
+        window = [share * now.start, share * (now.stop - now.start) if now.queries else 0]
+        assert spans["noise" if now.verify else "active"] == pytest.approx(window, abs=1e-3)
+
+
 def test_hover_says_the_same_words_as_python(page: Page) -> None:
     trace = RUNS["guided"]
     k = phase(trace, "renoise", 1)
@@ -238,7 +370,7 @@ def test_hover_says_the_same_words_as_python(page: Page) -> None:
     source = source_pass(trace, k)
     assert source is not None
     frame, shape = axes(56, 16, True), geometry(trace, source)
-    cells, places = picture(shape, frame), frame.places()
+    places = frame.places()
     for row, column in [
         (0, 0),
         (20, 3),
@@ -248,8 +380,7 @@ def test_hover_says_the_same_words_as_python(page: Page) -> None:
         (70, 70),
         (3, 50),
     ]:
-        kind = attention.KINDS[cells[row, column]]
-        expected = attention.cell_words(shape, frame, int(places[row]), int(places[column]), kind)
+        expected = attention.cell_words(shape, frame, int(places[row]), int(places[column]))
         assert (
             page.evaluate("([x, y]) => views.attention.describe(x, y)", [column + 0.5, row + 0.5]) == expected
         )

@@ -1,0 +1,120 @@
+/* Recorded attention: reading it from a run, and its heat map. The twin of blockviz/views/weights.py, with its words. */
+(function () {
+  "use strict";
+  const BlockViz = (window.BlockViz = window.BlockViz || {});
+  const { fill, escape, tickStep } = BlockViz.viewTools;
+
+  let last = { pass: null, codes: null }; // the pass decoded last: scrubbing asks for it several times
+
+  /** Heads whose weights a run recorded: 0 nothing, 1 their average, else each head of the layer. */
+  function heads(run) {
+    const { settings, model } = run.header || {};
+    const kept = settings && settings.record_attention;
+    return kept === "mean" ? 1 : kept === "heads" && model ? model.heads : 0;
+  }
+
+  /** Uint8Array [heads * window * stop], the codes as they were recorded in pass k (weight = (code / 255)^2); null for none. */
+  function recorded(run, k) {
+    const pass = run.passes[k];
+    if (!pass || !pass.attn) return null;
+    if (last.pass !== pass) {
+      let codes = null;
+      try {
+        codes = Uint8Array.from(atob(pass.attn), (letter) => letter.charCodeAt(0));
+      } catch (problem) {
+        // not base64: as if it had not been recorded
+      }
+      const size = heads(run) * (pass.win[1] - pass.win[0]) * pass.win[1];
+      last = { pass, codes: codes && size > 0 && codes.length === size ? codes : null };
+    }
+    return last.codes;
+  }
+
+  /** 255 times the roots of the weights of pass k: {values: Float32Array [rows * columns], rows, columns}, NaN where nothing may
+      be read; `head` from 0, or -1 for the average. Null where nothing was recorded. */
+  function codes(run, k, head) {
+    const kept = recorded(run, k);
+    if (!kept) return null;
+    const pass = run.passes[k];
+    const [start, columns] = pass.win;
+    const rows = columns - start;
+    const size = rows * columns;
+    const count = kept.length / size;
+    const values = new Float32Array(size);
+    if (count === 1 || head >= 0) values.set(kept.subarray((count === 1 ? 0 : head) * size, ((count === 1 ? 0 : head) + 1) * size));
+    else {
+      for (let i = 0; i < size; i++) {
+        let sum = 0;
+        for (let h = 0; h < count; h++) sum += kept[h * size + i] ** 2;
+        values[i] = Math.sqrt(sum / count);
+      }
+    }
+    if (pass.phase === "verify") {
+      for (let row = 0; row < rows; row++) for (let column = start + row + 1; column < columns; column++) values[row * columns + column] = NaN;
+    }
+    return { values, rows, columns };
+  }
+
+  /** The map for display: {z, high, wide}; a cell stands for so many queries and keys and has the largest value among them. */
+  function thinned({ values, rows, columns }, template) {
+    const high = Math.ceil(rows / template.most_queries);
+    const wide = Math.ceil(columns / template.most_keys);
+    const z = [];
+    for (let top = 0; top < rows; top += high) {
+      const line = new Array(Math.ceil(columns / wide)).fill(null);
+      for (let row = top; row < Math.min(rows, top + high); row++) {
+        for (let column = 0; column < columns; column++) {
+          const value = values[row * columns + column];
+          const cell = Math.floor(column / wide);
+          if (value === value && (line[cell] === null || value > line[cell])) line[cell] = value;
+        }
+      }
+      z.push(line);
+    }
+    return { z, high, wide };
+  }
+
+  /** One sentence: whose attention this is, of which layer and heads. */
+  function says(run, k, head, words) {
+    const { settings, model } = run.header;
+    const pass = run.passes[k];
+    if (!recorded(run, k)) return words.none;
+    let which = fill(words.head, { head: head + 1, count: model.heads });
+    if (model.heads === 1) which = words.only_head;
+    else if (head < 0 || heads(run) === 1) which = fill(words.average, { count: model.heads });
+    const values = { block: pass.block + 1, pass: k, layer: settings.attention_layer || model.layers, layers: model.layers, heads: which };
+    return fill(pass.phase === "verify" ? words.verified : words.read, values);
+  }
+
+  /** The token that stood at a key when it was read; -1 unknown. */
+  function keyToken(run, k, place, key) {
+    const pass = run.passes[k];
+    const [start] = pass.win;
+    if (pass.phase !== "verify") return run.tokens(k > 0 && key >= start ? k - 1 : k)[key];
+    if (key === start + place) return run.maskId < 0 ? (pass.noise ? pass.noise[place] : -1) : run.maskId;
+    return run.tokens(k)[key];
+  }
+
+  function cellWords(run, k, place, key, code, template) {
+    const percent = (100 * (code / template.steps) ** 2).toFixed(1) + "%";
+    const id = keyToken(run, k, place, key);
+    const token = id < 0 ? template.words.unknown : `<b>${escape(run.piece(id))}</b>`;
+    return fill(template.words.cell, { query: run.passes[k].win[0] + place + 1, key: key + 1, token, weight: percent });
+  }
+
+  /** Fill the template's figure for a map; `layout` is written into. */
+  function draw({ data, layout }, run, k, map, template) {
+    const { z, high, wide } = thinned(map, template);
+    const [start] = run.passes[k].win;
+    Object.assign(data[0], { z, dy: high, y0: (high + 1) / 2, dx: wide, x0: (wide + 1) / 2 });
+    layout.xaxis.range = [0.5, run.length + 0.5];
+    const rows = Math.max(map.rows, Math.min(run.blockSize, run.length));
+    const values = [];
+    for (let place = 1; place <= map.rows; place += tickStep(map.rows)) values.push(place);
+    Object.assign(layout.yaxis, { range: [rows + 0.5, 0.5], tickvals: values, ticktext: values.map((place) => String(start + place)) });
+    const color = layout.xaxis.title.font.color;
+    layout.shapes = [{ type: "line", xref: "x", yref: "paper", x0: start + 0.5, x1: start + 0.5, y0: 0, y1: 1, line: { color, width: 1, dash: "dot" } }];
+  }
+
+  BlockViz.attentionWeights = { heads, recorded, codes, thinned, says, cellWords, draw };
+})();

@@ -1,0 +1,93 @@
+"""The cache ribbon: spans, pages and bytes against what the network had."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from blockviz.models.block_dit import KVCache
+from blockviz.sampling.run import sample
+from blockviz.sampling.settings import SamplerSettings
+from blockviz.views import ribbon
+from blockviz.views.masks import codes, geometry
+from tests.sampling.small_models import tiny_model, words
+from tests.views.runs import guided, left_to_right, with_settings
+
+MODEL = tiny_model("masked")
+
+
+def real(**options):  # type: ignore[no-untyped-def]
+    settings = SamplerSettings(**{"block_size": 4, "steps": 3, "corrector": "ar_nll", **options})
+    return sample(MODEL, words(1, 2, 3, 1, 2, 4), settings)
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_counts_are_those_of_the_forward(use_cache: bool) -> None:
+    trace = real(use_cache=use_cache)
+    held = 0
+    for k, entry in enumerate(trace.passes):
+        now = ribbon.facts(trace, k)
+        if entry.phase not in ("denoise", "propose", "verify"):
+            assert (now.queries, now.keys) == (0, 0)
+            continue
+        assert (now.queries, now.keys) == codes(geometry(trace, k)).shape
+        assert now.cached == held
+        held = entry.cached + (entry.clean if use_cache else 0)
+    assert held == (16 + 4 if use_cache else 0)
+
+
+def test_bytes_are_those_of_the_cache() -> None:
+    trace = real()
+    cache = KVCache(MODEL.config, 1, 32)
+    for k in range(len(trace.passes)):
+        now = ribbon.facts(trace, k)
+        cache.length = now.cached
+        assert now.bytes == cache.bytes
+        assert now.pages == -(-now.cached // 4)
+    half = replace(trace, header=replace(trace.header, model=replace(trace.header.model, kv_bytes=2)))
+    assert 2 * ribbon.facts(half, 8).bytes == ribbon.facts(trace, 8).bytes > 0
+
+
+def test_the_words_of_each_phase() -> None:
+    trace = real()
+    said = {}
+    for k, entry in enumerate(trace.passes):
+        said.setdefault((entry.phase, entry.clean > 0), ribbon.parts(ribbon.facts(trace, k)))
+    assert said["start", False] == {
+        "cached": "cached 0 (0 pages of 4, 0 B)",
+        "clean": "",
+        "window": "",
+        "calls": "no network call",
+    }
+    assert said["propose", True]["clean"] == "committed now 4 (+2.0 KiB)"
+    assert said["propose", True]["calls"] == "8 queries × 8 keys"
+    assert said["propose", False]["cached"] == "cached 4 (1 page of 4, 2.0 KiB)"
+    assert said["verify", False]["window"] == "proposal 4 + noise 4"
+    assert said["commit", False]["clean"] == "finished 4, cached by the next pass"
+    assert said["renoise", False]["calls"] == "no network call"
+
+
+def test_without_a_cache_it_says_so_and_counts_what_is_recomputed() -> None:
+    trace = real(use_cache=False)
+    k = next(k for k, entry in enumerate(trace.passes) if entry.phase == "verify" and entry.start == 8)
+    now = ribbon.facts(trace, k)
+    assert (now.cached, now.carried, now.added, now.bytes) == (0, 8, 0, 0)
+    assert ribbon.parts(now)["cached"].startswith("no cache")
+    assert ribbon.parts(now)["clean"] == "recomputed 8"
+    assert "recomputed 8; proposal 4 + noise 4; 16 queries × 16 keys." in ribbon.sentence(trace, k)
+
+
+def test_one_token_at_a_time_has_pages_of_one() -> None:
+    trace = left_to_right()
+    assert ribbon.facts(trace, 3).page_size == 1
+    assert "1 query ×" in ribbon.sentence(trace, 3)
+    assert "No cache" in ribbon.sentence(with_settings(guided(), use_cache=False), 2)
+
+
+@pytest.mark.parametrize(
+    ("count", "words_"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1280, "1.3 KiB"), (3 * 2**20 + 2**18, "3.3 MiB")],
+)
+def test_sizes_are_rounded_half_up(count: int, words_: str) -> None:
+    assert ribbon.size_words(count) == words_
