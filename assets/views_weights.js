@@ -107,7 +107,9 @@
     const { z, high, wide } = thinned(map, template);
     const [start] = run.passes[k].win;
     Object.assign(data[0], { z, dy: high, y0: (high + 1) / 2, dx: wide, x0: (wide + 1) / 2 });
-    layout.xaxis.range = [0.5, run.length + 0.5];
+    const keys = [];
+    for (let key = tickStep(run.length); key < run.length; key += tickStep(run.length)) keys.push(key);
+    Object.assign(layout.xaxis, { range: [0.5, run.length + 0.5], tickvals: keys, ticktext: keys.map(String), tickangle: 0 });
     const rows = Math.max(map.rows, Math.min(run.blockSize, run.length));
     const values = [];
     for (let place = 1; place <= map.rows; place += tickStep(map.rows)) values.push(place);

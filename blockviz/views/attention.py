@@ -54,7 +54,7 @@ WORDS: dict[str, Any] = {
     "heads": "Heads",
     "average": "average",
     "head": "head {head}",
-    "cell": "query {query}, key {key}: {why}",
+    "cell": "query {query}, key {key}:<br>{why}",
     "row": "query: {row}",
     "itself": "itself, {why}",
     "why": {
@@ -76,13 +76,13 @@ WORDS: dict[str, Any] = {
         "no_key": "no such key in this pass",
     },
     "rows": {
-        "earlier": "a cached token, not computed in this pass",
+        "earlier": "a cached token, not computed now",
         "carried": "a clean token being committed",
         "recomputed": "a clean token, recomputed",
         "active": "a token of the active block",
         "proposal": "a token of the proposal",
         "noise": "a noise token of the verifier",
-        "none": "no query here in this pass",
+        "none": "none here in this pass",
     },
     "reads": "Block {block} reads {context} + itself.",
     "verifies": "Verifier reads {context} + the proposal.",
@@ -291,7 +291,12 @@ def _looked(trace: Trace, source: int, last: str, theme: Theme, head: int | None
         for row in range(shown.shape[0])
     ]
     axes_ = view["layout"]
-    axes_["xaxis"]["range"] = [0.5, trace.header.length + 0.5]
+    keys = weights.key_ticks(trace.header.length)
+    axes_["xaxis"] |= {
+        "range": [0.5, trace.header.length + 0.5],
+        "tickvals": keys,
+        "ticktext": list(map(str, keys)),
+    }
     places, labels = weights.ticks(start, width)
     rows = max(width, min(trace.header.block_size, trace.header.length))
     axes_["yaxis"] |= {"range": [rows + 0.5, 0.5], "tickvals": places, "ticktext": labels}

@@ -29,7 +29,7 @@ WORDS: dict[str, Any] = {
     "average": "average of {count} heads",
     "head": "head {head} of {count}",
     "only_head": "its only head",
-    "cell": "query {query} gives {weight} of its attention to key {key} {token}",
+    "cell": "query {query}, key {key} {token}:<br>{weight} of its attention",
     "unknown": "(noise)",
     "none": "This run recorded no attention weights.",
     "how": "No attention weights were recorded.\nTo see them, set “{label}” and generate again.".format(
@@ -123,10 +123,16 @@ def legend(theme: Theme) -> list[dict[str, str]]:
         {
             "name": "weight",
             "color": scale,
-            "label": "0% to 100% of a query's attention (colour follows the root)",
+            "label": "0 to 100% of a query's attention",
             "mark": "scale",
         },
-        {"name": "blocked", "color": palette.page, "label": "nothing to read", "mark": ""},
+        {
+            "name": "root",
+            "color": palette.page,
+            "label": "colour goes by the root of the share",
+            "mark": "words",
+        },
+        {"name": "blocked", "color": palette.page, "label": "no key to read", "mark": ""},
     ]
 
 
@@ -183,6 +189,12 @@ def key_token(trace: Trace, source: int, place: int, key: int) -> int:
         mask = trace.header.model.mask_id
         return int(entry.verify_tokens[place]) if mask is None else mask
     return int(entry.tokens[key])
+
+
+def key_ticks(length: int) -> list[int]:
+    """Canvas positions, counted from 1, at which the key axis has its ticks."""
+    step = tick_step(length)
+    return list(range(step, length, step))
 
 
 def ticks(start: int, width: int) -> tuple[list[int], list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -390,3 +391,36 @@ def test_the_server_hands_out_nothing_else(site: str, path: str) -> None:
         with pytest.raises(urllib.error.HTTPError) as caught:
             urllib.request.urlopen(urllib.request.Request(site + path, data=data), timeout=60)
         assert caught.value.code in (404, 405), path
+
+
+def test_attention_is_recorded_when_asked_for_and_looked_at(visit: Visit, site: str) -> None:
+    page = visit(site)
+    quick(page)
+    view = page.get_by_test_id("view-attention")
+    view.get_by_role("button", name="was looked at").click()
+    expect(view).to_contain_text("set “Record attention” and generate again")
+    page.locator(".bvc-more summary").first.click()
+    expect(page.get_by_test_id("setting-attention_layer")).to_be_hidden()
+    page.get_by_test_id("setting-record_attention").select_option("heads")
+    field = page.locator('.bvc-field[data-field="record_attention"]:visible')
+    expect(field).to_contain_text(re.compile(r"Up to 16 queries × 128 keys × \d heads = \d+\.\d KiB in each"))
+    page.get_by_test_id("setting-attention_layer").fill("99")
+    page.get_by_test_id("generate").click()
+    page.wait_for_function(
+        "document.querySelector('[data-field=attention_layer] .bvc-error').textContent.includes('at most')"
+    )
+    page.get_by_test_id("setting-attention_layer").fill("1")
+    end = generate(page)
+    page.evaluate("BlockViz.bus('explore').seek(1)")
+    expect(view).to_contain_text("What block")
+    expect(view).to_contain_text("layer 1 of")
+    expect(view.locator(".bv-view-heads")).to_be_visible()
+    assert end["passes"] > 3
+    ribbon = page.get_by_test_id("ribbon")
+    expect(ribbon).to_contain_text("queries ×")
+    heights = set()
+    for k in range(end["passes"]):
+        page.evaluate("(k) => BlockViz.bus('explore').seek(k)", k)
+        page.wait_for_function("(k) => BlockViz.state().shown === k", arg=k)
+        heights.add(ribbon.evaluate("(node) => node.offsetHeight"))
+    assert len(heights) == 1

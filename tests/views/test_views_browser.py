@@ -266,7 +266,7 @@ def test_what_was_looked_at_is_what_python_draws(page: Page, kept: str) -> None:
             assert said in figure["layout"]["title"]["text"]
             for place, key in [(0, 0), (3, 20), (5, trace.passes[source].start + 5), (9, 40), (0, 30)]:
                 words = page.evaluate("([x, y]) => views.attention.describe(x, y)", [key + 1.3, place + 0.8])
-                known = key < values.shape[1] and not np.isnan(values[place, key])
+                known = place < len(values) and key < values.shape[1] and not np.isnan(values[place, key])
                 expected = (
                     attention.weight_words(trace, source, place, key, float(values[place, key]))
                     if known

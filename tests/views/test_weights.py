@@ -74,7 +74,7 @@ def test_a_cell_names_its_weight_its_tokens_and_why_it_could_be_read() -> None:
     words = attention.weight_words(RUN, k, 2, 3, codes[2, 3])
     piece = weights.escape(RUN.pieces[int(entry.tokens[3])])
     assert words == (
-        f"query {entry.start + 3} gives {100 * (codes[2, 3] / 255) ** 2:.1f}% of its attention to key 4 <b>{piece}</b>"
+        f"query {entry.start + 3}, key 4 <b>{piece}</b>:<br>{100 * (codes[2, 3] / 255) ** 2:.1f}% of its attention"
         "<br>clean context, cached"
     )
     start = entry.start
