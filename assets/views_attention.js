@@ -98,7 +98,7 @@
       const shape = geometry(run, source);
       const last = source === k ? "" : fill(this.words.last, { pass: source });
       if (this.looked) {
-        this._drawLooked(source, shape, last);
+        this._drawLooked(source, shape);
         return;
       }
       this.say(last + this._reads(shape, run.passes[source].block));
@@ -110,13 +110,13 @@
       this.show(this._figure(shape));
     }
 
-    _drawLooked(source, shape, last) {
+    _drawLooked(source, shape) {
       const { run, template } = this;
       const { words } = template.weights;
       this.shape = shape;
       this.map = weights.codes(run, source, this.head);
       this.source = source;
-      this.say((this.map ? last : "") + weights.says(run, source, this.head, words));
+      this.say(weights.says(run, source, this.head, words));
       this.quiet(this.map ? "" : words.how);
       const key = JSON.stringify([run.id, source, this.head, this.themed]);
       if (!this.map || key === this._key) return;

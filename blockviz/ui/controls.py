@@ -211,7 +211,7 @@ def _applies() -> dict[str, list[str]]:
     table = {}
     for values in product(get_args(Predictor), get_args(Corrector), get_args(Recording)):
         try:
-            settings = SamplerSettings(**dict(zip(SWITCHES, values, strict=True)))
+            settings = parse(dict(zip(SWITCHES, values, strict=True)))
         except SettingsError:
             continue
         table["/".join(values)] = [name for name in FIELDS if applies(name, settings)]

@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Event as Signal
 from typing import Literal
 
+from blockviz.sampling.passes import Header
 from blockviz.sampling.settings import SettingsError
 from blockviz.ui.controls import FormError, Request, on_side
 from blockviz.ui.live import LiveRun, follow
@@ -153,6 +154,7 @@ class Runner:
             raise located(error.field, str(error)) from None
         except UnknownText as error:
             raise located("prompt", str(error)) from None
+        assert isinstance(header, Header)
         asked, _ = recorded_bytes(header.settings, header.model.heads, header.prompt_length, header.length)
         if asked > MOST_ATTENTION:
             events.close()

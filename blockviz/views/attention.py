@@ -243,17 +243,15 @@ def figure(
     source = source_pass(trace, k)
     if source is None:
         return alone(template(theme) | {"data": []}, TITLE, WORDS["none"], PALETTES[theme])
-    last = "" if source == k else WORDS["last"].format(**{"pass": source})
     if show == "looked":
-        return _looked(trace, source, last, theme, head)
+        return _looked(trace, source, theme, head)
+    last = "" if source == k else WORDS["last"].format(**{"pass": source})
     return _seen(trace, source, last, theme, ribbon.sentence(trace, k))
 
 
 def _seen(trace: Trace, source: int, last: str, theme: Theme, more: str) -> Figure:
-    view, frame = (
-        template(theme),
-        axes(trace.header.length, trace.header.block_size, needs_whole(trace)),
-    )
+    view = template(theme)
+    frame = axes(trace.header.length, trace.header.block_size, needs_whole(trace))
     view["layout"]["xaxis"]["range"], view["layout"]["yaxis"]["range"] = [0, frame.cells], [frame.cells, 0]
     shape = geometry(trace, source)
     places = frame.places().tolist()
@@ -266,9 +264,9 @@ def _seen(trace: Trace, source: int, last: str, theme: Theme, more: str) -> Figu
     return alone(view, TITLE, says, PALETTES[theme])
 
 
-def _looked(trace: Trace, source: int, last: str, theme: Theme, head: int | None) -> Figure:
+def _looked(trace: Trace, source: int, theme: Theme, head: int | None) -> Figure:
     view = weights.template(theme, HEIGHT)
-    says = last + weights.says(trace, source, head)
+    says = weights.says(trace, source, head)
     values = weights.codes(trace, source, head)
     if values is None:
         return alone(view | {"data": []}, TITLE, says, PALETTES[theme])

@@ -59,7 +59,6 @@ def test_every_pass_gives_a_valid_figure(trace, head, theme) -> None:  # type: i
 def test_the_figure_says_whose_attention_it_is() -> None:
     k = phase("verify")
     title = attention.figure(RUN, k + 1, show="looked")["layout"]["title"]["text"]
-    assert f"Last forward (pass {k})" in title
     assert f"What the verifier of block 2 looked at in pass {k}: layer 4 of 4, average of 3 heads." in title
     assert "head 2 of 3" in attention.figure(RUN, k, show="looked", head=1)["layout"]["title"]["text"]
     assert "recorded no attention" in attention.figure(guided(), 3, show="looked")["layout"]["title"]["text"]
