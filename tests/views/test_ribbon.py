@@ -80,8 +80,10 @@ def test_without_a_cache_it_says_so_and_counts_what_is_recomputed() -> None:
 
 def test_one_token_at_a_time_has_pages_of_one() -> None:
     trace = left_to_right()
-    assert ribbon.facts(trace, 3).page_size == 1
-    assert "1 query ×" in ribbon.sentence(trace, 3)
+    now = ribbon.facts(trace, 3)
+    assert (now.page_size, now.pages) == (1, 3)
+    assert "3 pages of 1" in ribbon.sentence(trace, 3)
+    assert ribbon.parts(replace(now, queries=1, keys=1))["calls"] == "1 query × 1 key"
     assert "No cache" in ribbon.sentence(with_settings(guided(), use_cache=False), 2)
 
 
