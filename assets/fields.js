@@ -236,5 +236,56 @@
   /* A name that no other group of radio buttons on the page has. */
   const unique = (stem) => stem + "-" + ++serial;
 
-  BlockViz.fields = { make, field, showError, sliderField, seedField, unique, valueOf, BUILDERS };
+  function promptField(spec, rows) {
+    const area = make("textarea");
+    area.rows = rows;
+    area.dataset.testid = "prompt";
+    area.spellcheck = false;
+    area.value = spec.prompt;
+    const part = field("prompt", spec.words.prompt, "", area);
+    return part;
+  }
+
+  function tryLine(spec, area) {
+    const line = make("div", "bvc-try");
+    if (!spec.examples.length) return line;
+    line.append(make("span", "", spec.words.try));
+    for (const example of spec.examples) {
+      const button = make("button", "", example.label);
+      button.type = "button";
+      button.title = example.text;
+      button.addEventListener("click", () => {
+        area.value = example.text;
+        area.dispatchEvent(new Event("input", { bubbles: true }));
+      });
+      line.append(button);
+    }
+    return line;
+  }
+
+  function buttons(spec, label) {
+    const go = make("button", "bvc-go", label);
+    go.type = "button";
+    go.dataset.testid = "generate";
+    go.title = spec.words.go_title;
+    const stop = make("button", "bvc-stop", spec.words.stop);
+    stop.type = "button";
+    stop.dataset.testid = "stop";
+    const status = make("p", "bvc-note bvc-status");
+    status.dataset.testid = "status";
+    status.setAttribute("role", "status");
+    return { go, stop, status };
+  }
+
+  /* What recording attention takes with these settings: a byte per query, key and head. */
+  function attentionMemory(spec, values, offer) {
+    const heads = values.record_attention === "heads" ? offer && offer.heads : 1;
+    const keys = values.length || (offer && offer.length);
+    if (values.record_attention === "none" || !heads || !keys) return "";
+    const queries = values.predictor === "autoregressive" ? 1 : Math.min(values.block_size, keys);
+    const sizes = { queries, keys, heads, bytes: BlockViz.Ribbon.sizeWords(queries * keys * heads) };
+    return BlockViz.viewTools.fill(spec.words["attention_" + values.record_attention], sizes);
+  }
+
+  BlockViz.fields = { make, field, showError, sliderField, seedField, unique, valueOf, promptField, tryLine, buttons, attentionMemory, BUILDERS };
 })();

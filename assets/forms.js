@@ -5,7 +5,7 @@
   "use strict";
 
   const BlockViz = (window.BlockViz = window.BlockViz || {});
-  const { make, field, showError, sliderField, seedField, unique, valueOf, BUILDERS } = BlockViz.fields;
+  const { make, field, showError, sliderField, seedField, unique, valueOf, BUILDERS, promptField, tryLine, buttons, attentionMemory } = BlockViz.fields;
 
   /* Model, preset and the settings that apply. `initial` is { model, settings }. `suffix` ends every test hook. */
   function configuration(spec, initial, suffix) {
@@ -73,16 +73,6 @@
 
     const applying = () => spec.applies[spec.switches.map((name) => values[name]).join("/")] || [];
 
-    /* What recording attention takes with these settings: a byte per query, key and head. */
-    function attentionMemory(offer) {
-      const heads = values.record_attention === "heads" ? offer && offer.heads : 1;
-      const keys = values.length || (offer && offer.length);
-      if (values.record_attention === "none" || !heads || !keys) return "";
-      const queries = values.predictor === "autoregressive" ? 1 : Math.min(values.block_size, keys);
-      const sizes = { queries, keys, heads, bytes: BlockViz.Ribbon.sizeWords(queries * keys * heads) };
-      return BlockViz.viewTools.fill(spec.words["attention_" + values.record_attention], sizes);
-    }
-
     function refresh() {
       const preset = presetNow();
       for (const radio of segments.querySelectorAll("input")) {
@@ -96,7 +86,7 @@
       const offer = spec.models.find((candidate) => candidate.name === model.value);
       parts.model.help.textContent = offer ? offer.help : "";
       if (parts.block_size) parts.block_size.limit(values.length || (offer && offer.length) || undefined);
-      if (parts.record_attention) parts.record_attention.note.textContent = attentionMemory(offer);
+      if (parts.record_attention) parts.record_attention.note.textContent = attentionMemory(spec, values, offer);
       if (parts.attention_layer && offer && offer.layers) parts.attention_layer.input.max = String(offer.layers);
       if (parts.length) parts.length.placeholder(offer && offer.length ? String(offer.length) : "");
     }
@@ -168,33 +158,6 @@
   /* Sentences about what a link asked for in vain. */
   function complaints(spec, refused) {
     return refused.map(([name, value]) => spec.words.link_value.replace("{name}", name).replace("{value}", value));
-  }
-
-  function promptField(spec, rows) {
-    const area = make("textarea");
-    area.rows = rows;
-    area.dataset.testid = "prompt";
-    area.spellcheck = false;
-    area.value = spec.prompt;
-    const part = field("prompt", spec.words.prompt, "", area);
-    return part;
-  }
-
-  function tryLine(spec, area) {
-    const line = make("div", "bvc-try");
-    if (!spec.examples.length) return line;
-    line.append(make("span", "", spec.words.try));
-    for (const example of spec.examples) {
-      const button = make("button", "", example.label);
-      button.type = "button";
-      button.title = example.text;
-      button.addEventListener("click", () => {
-        area.value = example.text;
-        area.dispatchEvent(new Event("input", { bubbles: true }));
-      });
-      line.append(button);
-    }
-    return line;
   }
 
   /* The running state of one form: buttons, status line, errors at their fields. */
@@ -299,20 +262,6 @@
       },
       over,
     };
-  }
-
-  function buttons(spec, label) {
-    const go = make("button", "bvc-go", label);
-    go.type = "button";
-    go.dataset.testid = "generate";
-    go.title = spec.words.go_title;
-    const stop = make("button", "bvc-stop", spec.words.stop);
-    stop.type = "button";
-    stop.dataset.testid = "stop";
-    const status = make("p", "bvc-note bvc-status");
-    status.dataset.testid = "status";
-    status.setAttribute("role", "status");
-    return { go, stop, status };
   }
 
   /* The Explore column. */
