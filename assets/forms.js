@@ -131,7 +131,7 @@
           parts[definition.name].set(definition.default);
         }
         const refused = Object.entries(texts).filter(([name, text]) => !take(name, text));
-        if (!spec.applies[values.predictor + "/" + values.corrector]) {
+        if (!applying().length) {
           values.corrector = "none";
           parts.corrector.set("none");
         }
