@@ -249,6 +249,26 @@ def test_every_block_size_fits(page: Page, viewport: Any, block_size: int) -> No
     assert layout["small"] >= 18
 
 
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+def test_a_long_canvas_scrolls_inside_itself(page: Page, viewport: Any) -> None:
+    page.set_viewport_size(viewport)
+    trace = fake_run(length=1024, block_size=16, steps=1, prompt_length=900)
+    feed(page, trace)
+    for k in (0, len(trace.passes) - 1):
+        show(page, k)
+        below = page.evaluate(
+            """() => document.documentElement.scrollHeight - scrollY
+                       - document.querySelector(".bv-frame").getBoundingClientRect().bottom"""
+        )
+        assert below < viewport["height"], "nothing but the window's own height below the player"
+    active = page.evaluate(
+        """() => { const grid = document.querySelector(".bv-grid").getBoundingClientRect();
+                   const block = document.querySelector(".bv-block[data-active]").getBoundingClientRect();
+                   return block.top >= grid.top - 1 && block.bottom <= grid.bottom + 1; }"""
+    )
+    assert active, "the active block is scrolled into sight"
+
+
 def test_tokens_are_text_and_never_markup(page: Page) -> None:
     trace = fake_run("uniform", seed=6)
     hostile = text(trace).replace('"words"', json.dumps("<img src=x onerror=window.hit=1>${window.hit=1}"))
