@@ -19,10 +19,10 @@ from blockviz.views.palette import PALETTES, Theme
 from blockviz.views.templates import VIEWS
 
 Format = Literal["png", "svg"]
-WIDTH, HEIGHT, SCALE = 960, 540, 2
-"""Size in CSS pixels; a PNG has SCALE times as many."""
+WIDTH, SCALE = 960, 2
+"""Width in CSS pixels; a PNG has SCALE times as many."""
 TITLE_ROOM = 20
-FOOT_LINE = 13
+FOOT_LINE = 15
 FOOT_CHARACTERS = 150
 TIMEOUT = 300
 """Seconds for one chart."""
@@ -34,42 +34,25 @@ NO_CHROME = (
 
 
 def figures(trace: Trace, number: int, theme: Theme = "light") -> dict[str, Figure]:
-    """Every chart of pass `number` by name, with the footer under it; raises IndexError when there is no such pass."""
-    return {name: _footed(view.figure(trace, number, theme), trace, theme) for name, view in VIEWS.items()}
+    """Every chart of pass `number` by name, with model, settings, seed and version under its help.
+
+    Raises IndexError when there is no such pass.
+    """
+    return {name: _named(view.figure(trace, number, theme), trace, theme) for name, view in VIEWS.items()}
 
 
-def _footed(figure: Figure, trace: Trace, theme: Theme) -> Figure:
+def _named(figure: Figure, trace: Trace, theme: Theme) -> Figure:
     frame = dict(figure["layout"])
     lines = [line for text in footer(trace.header) for line in _lines(clean(text))]
-    margin = dict(frame["margin"])
-    under = FOOT_LINE * len(lines) + 10
-    margin["t"] += TITLE_ROOM
-    margin["b"] += under
-    foot = {
-        "text": "<br>".join(escape(line) for line in lines),
-        "xref": "paper",
-        "yref": "paper",
-        "x": 0,
-        "y": 0,
-        "xanchor": "left",
-        "yanchor": "bottom",
-        "xshift": 12 - margin["l"],
-        "yshift": 8 - margin["b"],
-        "align": "left",
-        "showarrow": False,
-        "font": {"size": 10, "color": PALETTES[theme].muted},
-    }
-    title = dict(frame.get("title") or {}) | {"y": 1, "yref": "container", "pad": {"t": TITLE_ROOM}}
-    annotations = [*(frame.get("annotations") or []), foot]
-    frame |= {
-        "width": WIDTH,
-        "height": HEIGHT,
-        "autosize": False,
-        "margin": margin,
-        "title": title,
-        "annotations": annotations,
-    }
-    return {"data": figure["data"], "layout": frame}
+    # Above the plot: keys and colour bars have the room below it.
+    style = f"font-size:10px;color:{PALETTES[theme].muted}"
+    words = "".join(f"<br><span style='{style}'>{escape(line)}</span>" for line in lines)
+    title = dict(frame["title"])
+    title |= {"text": title["text"] + words, "y": 1, "yref": "container", "pad": {"t": TITLE_ROOM}}
+    room = TITLE_ROOM + FOOT_LINE * len(lines)
+    margin = dict(frame["margin"]) | {"t": frame["margin"]["t"] + room}
+    size = {"width": WIDTH, "height": frame["height"] + room, "autosize": False}
+    return {"data": figure["data"], "layout": frame | {"margin": margin, "title": title} | size}
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -102,15 +85,16 @@ async def _render(figures: Sequence[Figure], formats: tuple[Format, ...]) -> lis
     except ImportError:
         raise ExportError(f"{NO_CHROME}.") from None
     path = browser()
-    options = {"path": path} if path else {}
+    where = {"path": path} if path else {}
     pictures: list[dict[Format, bytes]] = []
     try:
-        async with kaleido.Kaleido(n=1, timeout=TIMEOUT, mathjax=False, **options) as chrome:
+        async with kaleido.Kaleido(n=1, timeout=TIMEOUT, mathjax=False, **where) as chrome:
             for figure in figures:
                 made: dict[Format, bytes] = {}
                 for kind in formats:
-                    size = {"width": WIDTH, "height": HEIGHT, "scale": SCALE if kind == "png" else 1}
-                    made[kind] = await chrome.calc_fig(figure, opts={"format": kind, **size})
+                    options = {"format": kind, "width": WIDTH, "height": figure["layout"]["height"]}
+                    options |= {"scale": SCALE if kind == "png" else 1}
+                    made[kind] = await chrome.calc_fig(figure, opts=options)
                 pictures.append(made)
     except Exception as error:  # what kaleido and its browser raise has no common class
         reason = " ".join(str(error).split())[:200] or type(error).__name__

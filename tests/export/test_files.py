@@ -186,7 +186,7 @@ def test_without_a_chrome_charts_say_what_to_do(tmp_path: Path, monkeypatch: pyt
 
 def test_every_chart_has_the_footer() -> None:
     for name, figure in plots.figures(TRACE, 3).items():
-        foot = figure["layout"]["annotations"][-1]["text"]
+        foot = figure["layout"]["title"]["text"]
         assert "toy-masked" in foot, name
         assert "seed 0" in foot, name
         assert "block size 16" in foot, name
