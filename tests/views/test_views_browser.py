@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from blockviz.sampling.trace import Trace
 from blockviz.views import attention, confidence, fill, renoising, ribbon, timeline, weights
 from blockviz.views.decisions import decision
-from blockviz.views.layout import MAX_ROWS
+from blockviz.views.layout import MAX_ROWS, escape
 from blockviz.views.masks import Geometry, axes, geometry, needs_whole, picture, reason, source_pass
 from blockviz.views.templates import SCRIPTS, STYLES, VIEWS, templates
 from tests.views.runs import guided, large, left_to_right, with_attention, with_settings
@@ -219,7 +219,7 @@ def _same_bars(page: Page, trace: Trace, k: int) -> None:
             [v for v in expected if v is not None], abs=1e-3
         )
     said = page.locator('[data-testid="view-renoising"] .bv-view-help').inner_text()
-    assert renoising.escape(said) in figure["layout"]["title"]["text"]
+    assert escape(said) in figure["layout"]["title"]["text"]
 
 
 def test_the_reasons_are_those_of_python(page: Page) -> None:
