@@ -161,7 +161,10 @@ class Painter:
             wide = self.tiles.put(draw, (MARGIN, y), self.glyphs.written(number, "sans-bold"), SMALL, strong)
             color = {"active": "accent-text", "commit": "checked", "✓ cached": "checked"}.get(status, "muted")
             face: Face = "sans-bold" if status == "active" else "sans"
-            place = (MARGIN + max(20, wide + 7), y)
+            left_edge = max(20, wide + 7)
+            if left_edge + self._width(status, face, SMALL) > GUTTER - 2:
+                status = status[:1] if status.startswith("✓") else ""  # beside numbers like 127–128
+            place = (MARGIN + left_edge, y)
             self.tiles.put(draw, place, self.glyphs.written(status, face), SMALL, self.colors[color])
 
     # Equations and their verdicts.
