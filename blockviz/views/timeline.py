@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from blockviz.sampling.passes import Phase
 from blockviz.sampling.trace import PHASES, Trace
 from blockviz.views.layout import PHASE_WORDS, Figure, alone, axis, layout, pass_words, tick_step
 from blockviz.views.palette import PALETTES, Theme
@@ -29,8 +30,8 @@ HAIR = 0.003
 MOST_ROWS = 12
 """More blocks than this are not all numbered."""
 
-NETWORK = ("propose", "denoise", "verify")
-FREE = ("renoise", "commit")
+NETWORK: tuple[Phase, ...] = ("propose", "denoise", "verify")
+FREE: tuple[Phase, ...] = ("renoise", "commit")
 DRAWN = NETWORK + FREE
 """Phases in drawing order; the start belongs to no block. Each has a height of its own, so that colour is not alone."""
 HEIGHTS: dict[str, float] = {
@@ -120,10 +121,10 @@ def bars(trace: Trace, along: Along, limit: int = MAX_BARS) -> list[Bar]:
 
 
 def _group(trace: Trace, where: NDArray[np.float64], hair: float, first: int, last: int) -> list[Bar]:
-    lengths: dict[str, float] = {}
+    lengths: dict[Phase, float] = {}
     for k in range(first, last + 1):
-        phase = trace.passes[k].phase
-        lengths[phase] = lengths.get(phase, 0.0) + float(where[k, 1] - where[k, 0])
+        entry = trace.passes[k]
+        lengths[entry.phase] = lengths.get(entry.phase, 0.0) + float(where[k, 1] - where[k, 0])
     made = []
     start = float(where[first, 0])
     for phase in (name for name in DRAWN if name in lengths):
