@@ -20,7 +20,8 @@ def products(config: NetworkConfig, queries: int, keys: int, outputs: int) -> Ca
     """A function that does the matrix products of one pass and nothing else.
 
     Per layer: qkv, scores, weighted values, output projection, the two of the MLP, each on matrices of its own, as
-    the network has them; then the output head. adaLN's products are left out: their input is constant.
+    the network has them; then the output head. In the last layer only the `outputs` tokens go on behind the first
+    product, since nobody reads the others. adaLN's products are left out: their input is constant.
     """
     width, heads = config.hidden_size, config.n_heads
     generator = torch.Generator().manual_seed(1)
@@ -45,13 +46,14 @@ def products(config: NetworkConfig, queries: int, keys: int, outputs: int) -> Ca
     head, last = matrix(config.vocab_size, width), matrix(outputs, width)
 
     def run() -> None:
-        for qkv, k, v, out, up, down in layers:
+        for layer, (qkv, k, v, out, up, down) in enumerate(layers):
             x @ qkv.T
-            q @ k.transpose(1, 2)
-            scores @ v
-            x @ out.T
-            x @ up.T
-            wide @ down.T
+            rows = outputs if layer == len(layers) - 1 else queries
+            q[:, :rows] @ k.transpose(1, 2)
+            scores[:, :rows] @ v
+            x[:rows] @ out.T
+            x[:rows] @ up.T
+            wide[:rows] @ down.T
         last @ head.T
 
     return run

@@ -66,11 +66,11 @@ def test_the_page_is_built_without_torch(tmp_path: Path) -> None:
     assert result.stdout.strip().endswith("False"), result.stderr
 
 
-def test_every_event_of_the_page_is_private(tmp_path: Path) -> None:
+def test_only_the_named_endpoints_are_public(tmp_path: Path) -> None:
     from blockviz.evaluation.tasks import EXAMPLE_PROMPTS
     from blockviz.ui.page import build
 
     page = build(tmp_path, "cpu", EXAMPLE_PROMPTS)
     named = page.demo.get_api_info()
-    assert named["named_endpoints"] == {}
+    assert set(named["named_endpoints"]) == {"/models", "/generate", "/generate_stream", "/compare"}
     assert named["unnamed_endpoints"] == {}
