@@ -54,8 +54,8 @@ def paced(
 
 @pytest.fixture(scope="module")
 def steady(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a page with five passes a second and two places."""
-    with paced(models, tmp_path_factory.mktemp("paced") / "log", rate=5, places=2) as (address, _):
+    """The address of a page with two passes a second, which a busy machine can still draw, and two places."""
+    with paced(models, tmp_path_factory.mktemp("paced") / "log", rate=2, places=2) as (address, _):
         yield address
 
 
@@ -87,14 +87,14 @@ def test_no_pass_is_dropped_and_the_head_can_be_left_and_rejoined(visit: Visit, 
     left = state(page)
     assert not left["following"]
     expect(head).to_have_text("to live")
-    page.wait_for_function("(count) => BlockViz.state().passes > count + 5", arg=left["passes"])
+    page.wait_for_function("(count) => BlockViz.state().passes > count + 3", arg=left["passes"])
     assert state(page)["pass"] == left["pass"], "what one looks at stays"
 
     head.click()
     expect(head).to_have_text("live")
     rejoined = state(page)["passes"]
     frames = page.evaluate("frames")
-    page.wait_for_function("(count) => BlockViz.state().passes > count + 12", arg=rejoined)
+    page.wait_for_function("(count) => BlockViz.state().passes > count + 6", arg=rejoined)
     page.get_by_test_id("stop").click()
     page.wait_for_function("BlockViz.state().ended")
     page.wait_for_function("BlockViz.state().shown === BlockViz.state().passes - 1")
