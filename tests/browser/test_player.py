@@ -368,7 +368,10 @@ def test_passes_that_come_together_are_seen_one_by_one(page: Page) -> None:
 def test_a_run_that_broke_off_says_so_until_it_goes_on(page: Page) -> None:
     lines = text(fake_run(seed=22)).splitlines(keepends=True)
     feed(page, "".join(lines[:6]))
+    page.evaluate("frame()")
+    top = page.evaluate("document.querySelector('.bv-grid').getBoundingClientRect().top")
     page.evaluate("() => { p.breakOff(); return frame(); }")
+    assert page.evaluate("document.querySelector('.bv-grid').getBoundingClientRect().top") == top
     assert "broke off at pass 4" in page.inner_text("[data-testid=facts]")
     assert (state(page)["live"], state(page)["following"], state(page)["passes"]) == (False, False, 5)
     page.keyboard.press("ArrowLeft")
