@@ -75,9 +75,9 @@
   /* What a text of an address means for a setting: its value, or undefined when the setting does not allow it. */
   function valueOf(definition, text) {
     if (definition.kind === "choice") return definition.choices.some((choice) => choice.value === text) ? text : undefined;
-    if (definition.kind === "bool") return { true: true, false: false }[text];
+    if (definition.kind === "bool") return text === "true" ? true : text === "false" ? false : undefined;
     if (text === "") return definition.default === null ? null : undefined;
-    const value = Number(text);
+    const value = /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
     const whole = definition.kind !== "int" || Number.isInteger(value);
     return whole && value >= definition.minimum && value <= definition.maximum ? value : undefined;
   }

@@ -98,7 +98,7 @@
         return true;
       }
       if (name === "predictor") {
-        if (!Object.keys(spec.applies).some((pair) => pair.startsWith(text + "/"))) return false;
+        if (!Object.keys(spec.applies).some((pair) => pair.split("/")[0] === text)) return false;
         values.predictor = text;
         return true;
       }
@@ -293,7 +293,7 @@
       send,
       read: () => ({ ...config.read(), prompt: prompt.input.value, seed: seed.get() }),
       write(texts) {
-        const own = {};
+        const own = Object.create(null);
         const refused = [];
         for (const [name, text] of Object.entries(texts)) {
           if (name !== "prompt" && name !== "seed") own[name] = text;
@@ -361,11 +361,11 @@
         b: configs.b.read(),
       }),
       write(texts) {
-        const own = { a: {}, b: {} };
+        const own = { a: Object.create(null), b: Object.create(null) };
         const refused = [];
         for (const [name, text] of Object.entries(texts)) {
           const [side, setting] = name.split(".");
-          if (setting && own[side]) own[side][setting] = text;
+          if (setting && Object.hasOwn(own, side)) own[side][setting] = text;
           else if (!["prompt", "seed"].includes(name) || !takeShared(prompt, seed, spec, name, text)) refused.push([name, text]);
         }
         for (const side of ["a", "b"]) {

@@ -9,7 +9,7 @@
   const OWN = ["v", "tab", "pass", "theme"];
   const KEPT = ["__theme"]; // Gradio's own
 
-  const forms = {};
+  const forms = Object.create(null); // its keys are compared with what an address says
   let asked = parse(window.location.search);
   let wanted = null; // { group, pass, past: ids of runs that are not the one to wait for }
   let writing = 0;
@@ -18,7 +18,7 @@
   function parse(search) {
     const given = new URLSearchParams(search);
     if (!given.get("tab")) return null;
-    const form = {};
+    const form = Object.create(null);
     for (const [name, value] of given) if (!OWN.includes(name) && !KEPT.includes(name)) form[name] = value;
     return { version: given.get("v"), tab: given.get("tab"), form, pass: given.get("pass"), theme: given.get("theme") };
   }

@@ -251,7 +251,7 @@
     }
 
     draw(run, k) {
-      if (run !== this.run) this.load(run, this.scales);
+      if (run !== this.run || run.id !== this._id) this.load(run, this.scales);
       this.k = k;
       this.drawn();
     }

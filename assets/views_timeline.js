@@ -173,6 +173,8 @@
       const block = pass.phase === "start" ? -1 : pass.block;
       if (block === this._block) return;
       this._block = block;
+      // A growing run is redrawn only now and then, and its next block may begin in between.
+      if (block >= 0 && !this.blocks.has(block)) this._index();
       this.say(block < 0 ? this.words.start : this._sum(block));
     }
 
@@ -230,6 +232,7 @@
       let nearest = REACH * unit;
       let shortest = Infinity;
       for (const k of ks) {
+        if (2 * k >= this.where.length) break; // it came after the last drawing
         const [start, stop] = [this.where[2 * k], this.where[2 * k + 1]];
         const spare = Math.max(0, this.hair - (stop - start)) / 2;
         const distance = Math.max(0, start - spare - x, x - stop - spare);

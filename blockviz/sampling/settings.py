@@ -172,7 +172,7 @@ def parse(mapping: Mapping[str, object]) -> SamplerSettings:
 
 def from_preset(name: str, **overrides: Any) -> SamplerSettings:
     """Settings of the named preset; `overrides` win over what the preset fixes. Raises `SettingsError`."""
-    if name not in PRESETS:
+    if not isinstance(name, str) or name not in PRESETS:
         raise SettingsError("preset", name, "one of " + ", ".join(PRESETS))
     return parse({**PRESETS[name].fixed, **overrides})
 

@@ -31,7 +31,7 @@ def build(runner: Runner) -> None:
     def follow(requests: Mapping[str, Request]) -> Iterator[Update]:
         for update in runner.updates(SESSION, f"{SESSION} {next(places)}", requests):
             if update.state == "error":
-                raise gr.Error(update.message or "; ".join(message for _, message in update.errors))
+                raise _refusal(update.message or "; ".join(message for _, message in update.errors))
             yield update
 
     def models() -> list[dict]:
@@ -111,19 +111,24 @@ def _request(asked: Mapping[str, Any]) -> Request:
             **{name: value for name, value in free.items() if value is not None},
         )
     except (FormError, SettingsError) as error:
-        raise gr.Error(str(error)) from None
+        raise _refusal(str(error)) from None
     return Request(str(asked.get("model", "")), prompt, settings)
 
 
 def _pair(prompt: str, runs: list[dict], seed: int) -> dict[str, Request]:
     if not isinstance(runs, list) or not 2 <= len(runs) <= MOST_COMPARED:
-        raise gr.Error(COMPARE_COUNT.format(most=MOST_COMPARED))
-    if not all(isinstance(run, dict) for run in runs):
-        raise gr.Error(API["no_run"])
+        raise _refusal(COMPARE_COUNT.format(most=MOST_COMPARED))
+    if not all(isinstance(run, dict) and "prompt" not in run for run in runs):
+        raise _refusal(API["no_run"])
     return {
         side: _request({"seed": seed, **run, "prompt": prompt})
         for side, run in zip("abcd", runs, strict=False)
     }
+
+
+def _refusal(message: str) -> gr.Error:
+    # What a caller got wrong belongs in the answer, not in the server's log.
+    return gr.Error(message, print_exception=False)
 
 
 def _last(updates: Iterator[Update]) -> list[str]:

@@ -7,6 +7,7 @@ Gradio's own routes for files, uploads, proxies and component calls, none of whi
 from __future__ import annotations
 
 import hashlib
+import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
@@ -138,7 +139,11 @@ class Guard:
             await self.app(scope, receive, send)
             return
 
+        started = False
+
         async def send_with_headers(message: Message) -> None:
+            nonlocal started
+            started = True
             if message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", ()), *HEADERS]
             await send(message)
@@ -151,7 +156,15 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, send_with_headers)
             return
-        await self.app(scope, receive, send_with_headers)
+        try:
+            await self.app(scope, receive, send_with_headers)
+        except Exception as error:
+            # Gradio's own answer to a request that breaks it would go around the headers.
+            if started:
+                raise
+            traceback.print_exception(error)
+            answer = PlainTextResponse("The request could not be understood.", status_code=500)
+            await answer(scope, receive, send_with_headers)
 
 
 def app_options(files: dict[str, Asset]) -> dict[str, Any]:

@@ -107,7 +107,7 @@ API: dict[str, str] = {
     "compare": "Run one prompt on two to four configurations (model, preset, settings), with one seed unless a run "
     "names its own; returns their traces in the same order.",
     "no_prompt": "prompt must be a text.",
-    "no_run": "Each run must be an object with a model and, where wanted, a preset and settings.",
+    "no_run": "Each run must be an object with a model and, where wanted, a preset and settings; the prompt is shared.",
 }
 COMPARE_COUNT = "runs must be a list of two to {most} configurations."
 

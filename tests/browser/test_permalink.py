@@ -116,6 +116,10 @@ def test_compare_and_theme_come_back(site: str, visit: Visit) -> None:
         ({"v": "1", "tab": "explore", "corrector": "magic", "seed": "-1"}, "seed = -1"),
         ({"v": "0", "tab": "explore"}, "another version"),
         ({"v": "1", "tab": "admin"}, "does not have: admin"),
+        ({"v": "1", "tab": "constructor"}, "does not have: constructor"),
+        ({"v": "1", "tab": "explore", "__proto__": "1"}, "__proto__ = 1"),
+        ({"v": "1", "tab": "explore", "__proto__.polluted": "1"}, "__proto__.polluted = 1"),
+        ({"v": "1", "tab": "explore", "steps": "0x8"}, "steps = 0x8"),
         ({"v": "1", "tab": "explore", "pass": "later"}, "pass = later"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -127,6 +131,14 @@ def test_a_bad_link_opens_with_a_message_and_the_usual_values(
     page.wait_for_function("() => BlockViz.state().passes > 0")
     expect(page.get_by_test_id("link-note")).to_contain_text(says)
     assert page.get_by_test_id("setting-steps").input_value() == "8"
+    assert page.evaluate("() => ({}).polluted") is None
+
+
+def test_a_link_cannot_reach_what_objects_inherit(site: str, visit: Visit) -> None:
+    link = {"v": "1", "tab": "compare", "__proto__.polluted": "1", "constructor.x": "1", "a.steps": "3"}
+    page = visit(f"{site}?{urlencode(link)}")
+    expect(page.get_by_test_id("link-note")).to_contain_text("__proto__.polluted = 1")
+    assert page.evaluate("() => ({}).polluted") is None
 
 
 def test_copy_link_copies_the_address(site: str, visit: Visit) -> None:

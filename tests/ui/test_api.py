@@ -101,6 +101,8 @@ def test_compare_shares_prompt_and_seed(client: Client) -> None:
         ({"steps": 0}, "steps cannot be 0"),
         ({"steps": 1000}, "allowed is a whole number from 1 to 256"),
         ({"preset": "magic"}, "preset cannot be 'magic'"),
+        ({"preset": ["arpc"]}, "preset cannot be"),
+        ({"preset": {"arpc": 1}}, "preset cannot be"),
         ({"model": "../math-masked"}, "Choose one of the models"),
         ({"prompt": "Zorbulax has 3 apples."}, "zorbulax"),
         ({"prompt": "apple " * 1000}, "at most 4000"),
@@ -115,6 +117,6 @@ def test_bad_input_is_refused_in_words(client: Client, asked: dict[str, object],
 
 def test_compare_takes_two_to_four_runs(client: Client) -> None:
     one = {"model": "math-masked", "steps": 1}
-    for runs in ([one], [one] * 5, [one, "math-uniform"], "all"):
+    for runs in ([one], [one] * 5, [one, "math-uniform"], [one, {**one, "prompt": "other"}], "all"):
         with pytest.raises(AppError, match="run"):
             client.predict(prompt=PROMPT, runs=runs, api_name="/compare")

@@ -19,7 +19,8 @@ from blockviz.views.bundle import ASSETS, EXPORT_SCRIPTS, EXPORT_STYLES
 def client() -> Iterator[TestClient]:
     files = assets()
     anything = Route("/{path:path}", lambda request: PlainTextResponse("open"), methods=["GET", "POST"])
-    app = Starlette(routes=[*routes(files), anything], middleware=[Middleware(Guard)])
+    broken = Route("/broken", lambda request: [][1])
+    app = Starlette(routes=[*routes(files), broken, anything], middleware=[Middleware(Guard)])
     with TestClient(app) as client:
         yield client
 
@@ -61,6 +62,14 @@ def test_every_answer_carries_the_headers(client: TestClient) -> None:
         headers = client.get(path).headers
         assert "default-src 'self'" in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_request_that_breaks_the_server_is_answered_in_words_and_with_the_headers(
+    client: TestClient,
+) -> None:
+    answer = client.get("/broken")
+    assert (answer.status_code, answer.text) == (500, "The request could not be understood.")
+    assert "default-src 'self'" in answer.headers["content-security-policy"]
 
 
 def test_the_closed_list_covers_what_gradio_has() -> None:
