@@ -113,6 +113,7 @@
       for (const cell of this.cells) {
         BlockViz.mark(cell.node, "data-check", null);
         BlockViz.mark(cell.node, "data-badge", null);
+        BlockViz.mark(cell.node, "data-glyph", null);
         if (cell.badge) BlockViz.write(cell.badge, "");
       }
     }
