@@ -29,12 +29,15 @@
     return entry;
   }
 
+  /** Passes that draw no token: the reasons that they carry are those of the pass before. */
+  const quiet = (run, k) => run.passes[k].phase === "verify" || run.passes[k].phase === "commit";
+
   /** Whether pass k put a token somewhere, or drew the one that stood there again. */
   function changes(run, k) {
     const why = run.passes[k].why;
     for (let i = 0; i < why.length; i++) {
       const reason = why.charCodeAt(i) - 48;
-      if (reason >= 2 && reason <= 4 && run.passes[k].phase !== "verify" && run.passes[k].phase !== "commit") return true;
+      if (reason >= 2 && reason <= 4 && !quiet(run, k)) return true;
     }
     const [now, before] = [run.tokens(k), run.tokens(k - 1)];
     for (let pos = 0; pos < now.length; pos++) if (now[pos] !== before[pos]) return true;
@@ -94,7 +97,7 @@
       for (let k = run.last; k > 0; ) {
         const at = run.changedAt(k, pos).pass;
         if (at <= 0) break;
-        list.unshift(at);
+        if (!quiet(run, at) || run.tokens(at)[pos] !== run.tokens(at - 1)[pos]) list.unshift(at);
         k = at - 1;
       }
       return list;

@@ -180,7 +180,7 @@
         const row = event.target.closest("tr");
         if (row) this.seek(Number(row.dataset.pass));
       });
-      this.scroll = el("div", { class: "bv-life-scroll" }, el("table", { "data-testid": "life-table" }, el("thead", {}, this.tableHead), this.tableBody));
+      this.scroll = el("div", { class: "bv-life-scroll", tabindex: 0, role: "region", "aria-label": "Pass by pass" }, el("table", { "data-testid": "life-table" }, el("thead", {}, this.tableHead), this.tableBody));
       this.speech = el("div", { class: "bv-hidden", role: "status", "aria-live": "polite" });
       this.body = el(
         "div",

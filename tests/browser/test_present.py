@@ -125,7 +125,7 @@ def test_it_takes_the_full_screen_and_leaving_that_leaves(page: Page) -> None:  
     "refusal", ["undefined", "() => Promise.reject(new Error('no'))"], ids=["missing", "refused"]
 )
 def test_without_full_screen_it_fills_the_window(page: Page, refusal: str) -> None:  # noqa: F811
-    page.evaluate(f"Element.prototype.requestFullscreen = {refusal}")
+    page.evaluate(f"() => {{ Element.prototype.requestFullscreen = {refusal}; }}")
     feed(page, fake_run(seed=34))
     present(page)
     here = geometry(page)
