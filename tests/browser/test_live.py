@@ -128,31 +128,28 @@ def test_stop_keeps_what_there_is_and_labels_it(visit: Visit, steady: str, tmp_p
 
 
 def test_others_are_named_while_runs_share_the_device_or_wait(
-    visit: Visit, models: Path, tmp_path: Path
+    visit: Visit, steady: str, tmp_path: Path
 ) -> None:
-    with paced(models, tmp_path / "log", rate=4, places=2) as (address, _):
-        first, second, third = visit(address), visit(address), visit(address)
-        begin(first)
-        begin(second)
-        for page in (first, second):
-            expect(page.get_by_test_id("status")).to_have_text(
-                "The device is shared: 1 other run takes turns with this one, pass by pass."
-            )
-        before = state(third)["run"]
-        third.get_by_test_id("generate").click()
-        expect(third.get_by_test_id("status")).to_have_text(
-            "Waiting for the device: 1 run is ahead of this one."
+    first, second, third = visit(steady), visit(steady), visit(steady)
+    begin(first)
+    begin(second)
+    for page in (first, second):
+        expect(page.get_by_test_id("status")).to_have_text(
+            "The device is shared: 1 other run takes turns with this one, pass by pass."
         )
-        assert state(third)["run"] == before, "the last run stays while one waits"
-        third.screenshot(path=tmp_path / "waiting.png")
-        first.get_by_test_id("stop").click()
-        third.wait_for_function("(old) => BlockViz.state().run !== old", arg=before)
-        expect(third.get_by_test_id("status")).to_contain_text("1 other run takes turns")
-        second.get_by_test_id("stop").click()
-        idle(second)
-        expect(third.get_by_test_id("status")).to_have_text("")
-        third.get_by_test_id("stop").click()
-        idle(third)
+    before = state(third)["run"]
+    third.get_by_test_id("generate").click()
+    expect(third.get_by_test_id("status")).to_have_text("Waiting for the device: 1 run is ahead of this one.")
+    assert state(third)["run"] == before, "the last run stays while one waits"
+    third.screenshot(path=tmp_path / "waiting.png")
+    first.get_by_test_id("stop").click()
+    third.wait_for_function("(old) => BlockViz.state().run !== old", arg=before)
+    expect(third.get_by_test_id("status")).to_contain_text("1 other run takes turns")
+    second.get_by_test_id("stop").click()
+    idle(second)
+    expect(third.get_by_test_id("status")).to_have_text("")
+    third.get_by_test_id("stop").click()
+    idle(third)
 
 
 def test_a_lost_server_ends_the_waiting_in_words(chromium: Browser, models: Path, tmp_path: Path) -> None:
