@@ -9,33 +9,30 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
+import re
 import typing
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor
+from safetensors.torch import save_file
 
 from blockviz.diffusion.processes import Masked, Process, Uniform
-from blockviz.diffusion.schedules import Schedule
+from blockviz.diffusion.schedules import SCHEDULES, Schedule
 from blockviz.models.block_dit import BlockDiT, NetworkConfig
+from blockviz.models.fields import CheckpointError, Fields, read_json, shown
 from blockviz.models.tokens import Tokens
+from blockviz.models.weights import DERIVED_KEYS, LONGEST_CANVAS, load_tensors, network_config
 
 FORMAT = 1
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
-# Released files may or may not hold the rotary frequencies. They follow from head_dim, and a 16-bit copy of them
-# would move every position, so they are neither read nor written.
-DERIVED_KEYS = {"rotary_emb.inv_freq"}
+MOST_TOKENS = 10_000_000
+MOST_PARAMETERS = 10**12
 
 DeviceName = Literal["auto", "cuda", "mps", "cpu"]
-
-
-class CheckpointError(ValueError):
-    """A checkpoint cannot be used; the message is one sentence that says why."""
 
 
 @dataclass(frozen=True)
@@ -127,11 +124,17 @@ def pick_device(name: DeviceName | str = "auto") -> torch.device:
     }
     if name == "auto":
         return torch.device(next(kind for kind, present in available.items() if present))
-    kind = name.split(":")[0]
-    if not available.get(kind, False):
-        present = ", ".join(kind for kind, present in available.items() if present)
-        raise CheckpointError(f"device {name!r} is not available here, these are: {present}")
-    return torch.device(name)
+    try:
+        device = torch.device(name)
+        present = available.get(device.type, False) and (
+            device.type != "cuda" or (device.index or 0) < torch.cuda.device_count()
+        )
+    except RuntimeError:  # no device name at all
+        present = False
+    if not present:
+        there = ", ".join(kind for kind, present in available.items() if present)
+        raise CheckpointError(f"device {name!r} is not available here, these are: {there}")
+    return device
 
 
 def sha256(path: Path) -> str:
@@ -154,21 +157,15 @@ def load(
     Raises CheckpointError, in one sentence, when the folder, a file, a shape, a value or a hash is not right.
     """
     path = find(name, folder)
-    manifest = _read_json(path / "blockviz.json") if info is None else {}
+    manifest = read_json(path / "blockviz.json") if info is None else {}
     info = info if info is not None else parse_info(manifest)
     _check_hashes(path, manifest)
     if tokens is None:
-        tokens = _load_tokens(path)
-    state = _load_tensors(path / "model.safetensors")
-    config = _network_config(_read_json(path / "config.json"), state)
-    if config.vocab_size != info.vocab_size:
-        raise CheckpointError(
-            f"the weights have {config.vocab_size} tokens, blockviz.json says {info.vocab_size}"
-        )
+        tokens = _load_tokens(path, info.vocab_size)
+    config = network_config(path, info.vocab_size)
+    state = load_tensors(path / "model.safetensors", config)
     net = BlockDiT(config)
-    _check_tensors(state, net)
-    learned = {name: tensor.float() for name, tensor in state.items() if name not in DERIVED_KEYS}
-    net.load_state_dict(learned, strict=False)
+    net.load_state_dict({k: v for k, v in state.items() if k not in DERIVED_KEYS}, strict=False)
     where = pick_device(device)
     net.requires_grad_(False).eval().to(where)
     return Model(
@@ -222,21 +219,24 @@ def save(
 
 
 def list_models(folder: Path | str = CHECKPOINTS) -> list[ModelCard]:
-    """The checkpoints of a folder by name, without loading weights; a broken one carries its error."""
+    """The checkpoints of a folder by name, without loading weights; a broken one carries its error.
+
+    Empty where there is no such folder; raises CheckpointError for a folder that cannot be listed.
+    """
     folder = Path(folder)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         return []
-    return [
-        _card(path)
-        for path in sorted(folder.iterdir())
-        if path.is_dir() and (path / "model.safetensors").exists()
-    ]
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError as error:
+        raise CheckpointError(f"the folder {folder} cannot be read: {error.strerror}") from error
+    return [_card(path) for path in paths if os.path.exists(path / "model.safetensors")]
 
 
 def find(name: str | Path, folder: Path | str = CHECKPOINTS) -> Path:
     """The folder of a checkpoint by name in `folder` or by its own path; raises CheckpointError naming the rest."""
     for path in (Path(folder) / str(name), Path(name)):
-        if (path / "model.safetensors").is_file():
+        if os.path.isfile(path / "model.safetensors"):
             return path.resolve()
     known = ", ".join(card.name for card in list_models(folder)) or "none"
     raise CheckpointError(f"there is no checkpoint {str(name)!r}; the ones in {folder} are: {known}")
@@ -244,120 +244,79 @@ def find(name: str | Path, folder: Path | str = CHECKPOINTS) -> Path:
 
 def parse_info(manifest: Mapping[str, Any]) -> ModelInfo:
     """Read `ModelInfo` from the content of `blockviz.json`; raises CheckpointError on a wrong field or format."""
-    if manifest.get("format") != FORMAT:
-        raise CheckpointError(
-            f"blockviz.json has format {manifest.get('format')!r}, this version reads {FORMAT}"
-        )
-    names = {item.name for item in fields(ModelInfo)}
-    known = {key: value for key, value in manifest.items() if key in names}
-    try:
-        known["block_sizes"] = tuple(int(size) for size in known["block_sizes"])
-        known["block_weights"] = tuple(float(weight) for weight in known["block_weights"])
-        return ModelInfo(**known)
-    except CheckpointError:
-        raise
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"blockviz.json lacks or garbles a field: {error}") from error
+    version = manifest.get("format")
+    if type(version) is not int or version != FORMAT:
+        raise CheckpointError(f"blockviz.json has format {shown(version)}, this version reads {FORMAT}")
+    content = Fields("blockviz.json", manifest)
+    training = content.mapping("training", {})
+    figures = Fields("training in blockviz.json", training)
+    figures.whole("parameters", 0, MOST_PARAMETERS, None)
+    figures.text("recipe", None)
+    return ModelInfo(
+        process=content.choice("process", typing.get_args(Process)),
+        vocab_size=content.whole("vocab_size", 2, MOST_TOKENS),
+        mask_id=content.whole_or_null("mask_id", 0, MOST_TOKENS),
+        end_id=content.whole_or_null("end_id", 0, MOST_TOKENS),
+        pad_id=content.whole_or_null("pad_id", 0, MOST_TOKENS),
+        length=content.whole("length", 1, LONGEST_CANVAS),
+        block_sizes=content.wholes("block_sizes", 1, LONGEST_CANVAS),
+        block_weights=content.numbers("block_weights", 0, 1),
+        schedule=content.choice("schedule", SCHEDULES, "log-linear"),
+        task=content.choice("task", ("math", None), None),
+        training=training,
+    )
 
 
 def _card(path: Path) -> ModelCard:
-    size = (path / "model.safetensors").stat().st_size
+    size = None
     try:
-        info = parse_info(_read_json(path / "blockviz.json"))
-        parameters = info.training.get("parameters")
-    except CheckpointError as error:
+        size = (path / "model.safetensors").stat().st_size
+        info = parse_info(read_json(path / "blockviz.json"))
+        network_config(path, info.vocab_size)
+    except (CheckpointError, OSError) as error:
         return ModelCard(path.name, str(path), bytes=size, error=str(error))
     return ModelCard(
         name=path.name,
         folder=str(path),
         process=info.process,
         task=info.task,
-        parameters=parameters,
+        parameters=info.training.get("parameters"),
         length=info.length,
         block_sizes=info.block_sizes,
         bytes=size,
     )
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise CheckpointError(f"{path.parent.name} has no {path.name}") from None
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path.name} cannot be read: {error}") from error
-    if not isinstance(content, dict):
-        raise CheckpointError(f"{path.name} must hold one JSON object")
-    return content
-
-
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
-def _load_tokens(path: Path) -> Tokens:
+def _load_tokens(path: Path, vocab_size: int) -> Tokens:
+    if not os.path.isfile(path / "tokenizer.json"):
+        raise CheckpointError(f"{path.name} has no tokenizer.json")
     try:
-        return Tokens.from_file(path / "tokenizer.json")
-    except FileNotFoundError:
-        raise CheckpointError(f"{path.name} has no tokenizer.json") from None
+        tokens = Tokens.from_file(path / "tokenizer.json")
+        last = max(tokens.tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
     except Exception as error:  # tokenizers raises bare Exception for any malformed file
         raise CheckpointError(f"tokenizer.json cannot be read: {error}") from error
-
-
-def _load_tensors(path: Path) -> dict[str, Tensor]:
-    try:
-        return load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"{path.name} is not a readable safetensors file: {error}") from error
+    if last >= vocab_size:
+        raise CheckpointError(f"tokenizer.json has the id {last}, the model has ids 0 to {vocab_size - 1}")
+    return tokens
 
 
 def _check_hashes(path: Path, manifest: Mapping[str, Any]) -> None:
-    for file, expected in manifest.get("sha256", {}).items():
-        if Path(file).name != file:
-            raise CheckpointError(f"blockviz.json names a file outside its folder: {file!r}")
-        if not (path / file).is_file():
+    hashes = Fields("blockviz.json", manifest).mapping("sha256", {})
+    expected = Fields("sha256 in blockviz.json", hashes)
+    for file in hashes:
+        if not re.fullmatch(r"[\w.-]{1,100}", file, re.ASCII):
+            raise CheckpointError(f"blockviz.json names a file outside its folder: {shown(file)}")
+        if not os.path.isfile(path / file):
             raise CheckpointError(f"{path.name} has no {file}")
-        if sha256(path / file) != expected:
+        try:
+            found = sha256(path / file)
+        except OSError as error:
+            raise CheckpointError(f"{file} cannot be read: {error.strerror}") from error
+        if found != expected.text(file):
             raise CheckpointError(
                 f"{file} is not the file blockviz.json was written for: its SHA-256 differs"
             )
-
-
-def _network_config(content: Mapping[str, Any], state: Mapping[str, Tensor]) -> NetworkConfig:
-    embedding = state.get("vocab_embed.embedding")
-    if embedding is None or embedding.dim() != 2:
-        raise CheckpointError("model.safetensors has no vocab_embed.embedding of two dimensions")
-    adaptive = "sigma_map.mlp.0.weight" in state
-    try:
-        config = NetworkConfig(
-            hidden_size=int(content["hidden_size"]),
-            n_blocks=int(content["n_blocks"]),
-            n_heads=int(content["n_heads"]),
-            length=int(content["length"]),
-            vocab_size=embedding.shape[0],
-            cond_dim=int(content["cond_dim"]) if adaptive else 0,
-            dropout=float(content.get("dropout", 0.0)),
-            x0_causal=bool(content["x0_causal"]),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"config.json lacks or garbles a field: {error}") from error
-    if config.hidden_size != embedding.shape[1]:
-        raise CheckpointError(
-            f"config.json says hidden_size {config.hidden_size}, the weights have {embedding.shape[1]}"
-        )
-    return config
-
-
-def _check_tensors(state: Mapping[str, Tensor], net: BlockDiT) -> None:
-    expected = {name: tuple(tensor.shape) for name, tensor in net.state_dict().items()}
-    missing = sorted(set(expected) - set(state) - DERIVED_KEYS)
-    if missing:
-        raise CheckpointError(f"model.safetensors lacks {missing[0]} ({len(missing)} missing)")
-    foreign = sorted(set(state) - set(expected))
-    if foreign:
-        raise CheckpointError(f"model.safetensors holds {foreign[0]}, which this network does not have")
-    for name, tensor in state.items():
-        if tuple(tensor.shape) != expected[name]:
-            raise CheckpointError(f"{name} has shape {list(tensor.shape)}, expected {list(expected[name])}")
-        if not tensor.is_floating_point() or not torch.isfinite(tensor).all():
-            raise CheckpointError(f"{name} holds values that are not finite numbers")

@@ -17,6 +17,8 @@ from blockviz.models.pieces import isolated, visible
 _END_NAMES = ("<eos>", "</s>", "<|endoftext|>", "<|eos|>", "<|end|>", "[EOS]")
 _PAD_NAMES = ("<pad>", "[PAD]", "<|pad|>", "<|padding|>")
 _BYTE_TOKEN = re.compile("<0x([0-9A-F]{2})>")
+# A byte that is no text, as a shell or a browser may hand it on.
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_WORD = 60  # characters of an unknown word that a message repeats
 _HOLE = "\u27e8?\u27e9"
 
@@ -97,6 +99,8 @@ class Tokens:
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def _unknown(self, text: str) -> list[str]:
+        if _LONE_SURROGATE.search(text):  # no tokenizer takes such a text at all
+            return list(dict.fromkeys(word for word in text.split() if _LONE_SURROGATE.search(word)))
         lowered = text.lower()
         found = [name for name in self.specials if name.lower() in lowered]
         if self.word_level:

@@ -6,7 +6,6 @@ joined to a path unseen.
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections import OrderedDict
@@ -14,13 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from blockviz.models.fields import CheckpointError, read_json
+
 if TYPE_CHECKING:
     from blockviz.models.checkpoint import Model
 
 KEPT = 4
 SMALL = 20_000_000
 """Parameters below which one thread is as fast as many."""
-LARGEST_MANIFEST = 1_000_000
+LARGEST_FACT = 10**12
+"""A number above it is no fact of a model."""
 PREFERRED = ("math-masked", "math-uniform")
 
 
@@ -51,10 +53,14 @@ class Shelf:
         self._loading = threading.Lock()
 
     def offers(self) -> list[Offer]:
-        """The checkpoints of the folder, the bundled pair first; whether each is sound shows when it is loaded."""
-        if not self.folder.is_dir():
+        """The checkpoints of the folder, the bundled pair first; whether each is sound shows when it is loaded.
+
+        Empty where the folder cannot be listed. A folder whose name is no text cannot be asked for and is left out.
+        """
+        try:
+            folders = [path for path in self.folder.iterdir() if _is_offered(path)]
+        except OSError:
             return []
-        folders = [path for path in self.folder.iterdir() if (path / "model.safetensors").is_file()]
         folders.sort(key=lambda path: (path.name not in PREFERRED, path.name))
         return [_offer(path) for path in folders]
 
@@ -95,29 +101,34 @@ def _set_threads(model: Model) -> None:
         torch.set_num_threads(1 if model.parameters < SMALL else os.cpu_count() or 1)
 
 
+def _is_offered(path: Path) -> bool:
+    spoken = not any("\ud800" <= character <= "\udfff" for character in path.name)
+    return spoken and os.path.isfile(path / "model.safetensors")
+
+
 def _object(path: Path) -> dict[str, Any]:
     """The JSON object in a small file; an empty one where there is none."""
     try:
-        text = path.read_bytes()[: LARGEST_MANIFEST + 1]
-        content = json.loads(text) if len(text) <= LARGEST_MANIFEST else {}
-    except (OSError, ValueError, RecursionError):
-        content = {}
-    return content if isinstance(content, dict) else {}
+        return read_json(path)
+    except CheckpointError:
+        return {}
+
+
+def _count(content: dict[str, Any], name: str) -> int | None:
+    """A whole number from 1 to LARGEST_FACT; None for all else that may stand there."""
+    value = content.get(name)
+    return value if type(value) is int and 1 <= value <= LARGEST_FACT else None
 
 
 def _offer(path: Path) -> Offer:
     content, network = _object(path / "blockviz.json"), _object(path / "config.json")
-    layers, heads = network.get("n_blocks"), network.get("n_heads")
-    training = content.get("training")
-    parameters = training.get("parameters") if isinstance(training, dict) else None
-    length = content.get("length")
-    process, task = content.get("process"), content.get("task")
+    training, process, task = content.get("training"), content.get("process"), content.get("task")
     return Offer(
         name=path.name,
         process=process if process in ("masked", "uniform") else None,
-        length=length if isinstance(length, int) else None,
-        task=task if isinstance(task, str) else None,
-        parameters=parameters if isinstance(parameters, int) else None,
-        layers=layers if isinstance(layers, int) else None,
-        heads=heads if isinstance(heads, int) else None,
+        length=_count(content, "length"),
+        task=task if task == "math" else None,
+        parameters=_count(training, "parameters") if isinstance(training, dict) else None,
+        layers=_count(network, "n_blocks"),
+        heads=_count(network, "n_heads"),
     )

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from blockviz.ui.shelf import LARGEST_MANIFEST, Shelf
+from blockviz.models.fields import LARGEST_JSON
+from blockviz.ui.controls import Choices, explore_spec
+from blockviz.ui.shelf import Offer, Shelf
 
 
 def checkpoint(folder: Path, name: str, manifest: object = None) -> None:
@@ -49,7 +52,7 @@ def test_an_offer_tells_the_shape_of_its_network(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "manifest",
-    [None, "", "[1]", "{", '{"process": 3, "length": "x", "training": []}', "x" * (LARGEST_MANIFEST + 1)],
+    [None, "", "[1]", "{", '{"process": 3, "length": "x", "training": []}', "x" * (LARGEST_JSON + 1)],
 )
 def test_a_broken_folder_is_offered_without_facts(tmp_path: Path, manifest: str | None) -> None:
     checkpoint(tmp_path, "m", manifest)
@@ -57,8 +60,33 @@ def test_a_broken_folder_is_offered_without_facts(tmp_path: Path, manifest: str 
     assert (offer.name, offer.process, offer.length, offer.parameters) == ("m", None, None, None)
 
 
+@pytest.mark.parametrize(
+    "value", [10**400, -1, 0, True, 3.5, float("inf"), float("nan"), "7", None, [], {}, "\ud800"]
+)
+def test_the_forms_start_whatever_a_folder_tells(tmp_path: Path, value: object) -> None:
+    checkpoint(
+        tmp_path,
+        "m",
+        {"process": value, "length": value, "task": value, "training": {"parameters": value}},
+    )
+    (tmp_path / "m" / "config.json").write_text(json.dumps({"n_blocks": value, "n_heads": value}))
+    offers = Shelf(tmp_path).offers()
+    assert offers == [Offer("m", None, None, None, None)]
+    assert explore_spec(Choices(offers, (), "x"), None).encode()
+
+
+def test_deep_nesting_pipes_and_names_that_are_no_text_are_survived(tmp_path: Path) -> None:
+    checkpoint(tmp_path, "deep", "[" * 100_000)
+    checkpoint(tmp_path, "pipe")
+    os.mkfifo(tmp_path / "pipe" / "config.json")
+    checkpoint(tmp_path, "\udcff")
+    assert [offer.name for offer in Shelf(tmp_path).offers()] == ["deep", "pipe"]
+
+
 def test_a_missing_folder_offers_nothing(tmp_path: Path) -> None:
     assert Shelf(tmp_path / "nowhere").offers() == []
+    (tmp_path / "file").write_text("x")
+    assert Shelf(tmp_path / "file").offers() == []
 
 
 @pytest.mark.parametrize("name", ["../m", "/etc/passwd", "", ".", "m/../m", "M"])
