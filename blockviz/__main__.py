@@ -190,6 +190,8 @@ def _check_folder_of(path: Path | None) -> None:
 
 
 def _models(options: argparse.Namespace) -> None:
+    if not options.folder.is_dir():
+        raise CheckpointError(f"there is no folder {options.folder} of checkpoints")
     print(json.dumps([asdict(card) for card in list_models(options.folder)], indent=1))
 
 
