@@ -6,6 +6,7 @@
   const { fill, make, passRoom, tickStep } = BlockViz.viewTools;
   const THINNEST = 3; // pixels of the cursor
   const REACH = 4; // pixels beside a pass that still mean it
+  const NUMBER = 12; // pixels that a number of the y axis needs
   const ROUND = [1, 1.5, 2, 3, 4, 5, 6, 8, 10];
 
   /* One axis for every timeline of the page: two that stand beside each other must be read alike. */
@@ -143,10 +144,16 @@
       layout.uirevision = this._id + along;
       const count = Math.ceil(run.length / run.blockSize);
       layout.yaxis.range = [count + 0.5, 0.5];
-      Object.assign(layout.yaxis, { tick0: 1, dtick: count <= template.rows ? 1 : tickStep(count) });
+      Object.assign(layout.yaxis, { tick0: 1, dtick: this._everyRow(count) ? 1 : tickStep(count) });
       this.show({ data, layout });
       this._block = -2;
       if (this.k >= 0 && this.k < run.passes.length) this.drawn();
+    }
+
+    /** Whether there is room for every block's number. */
+    _everyRow(count) {
+      const { t, b } = this.template.light.layout.margin;
+      return count <= this.template.rows && (this.plotHeight() - t - b) / count >= NUMBER;
     }
 
     /** The passes of each block, in order. */
