@@ -16,21 +16,42 @@ from typing import Any, NoReturn
 
 from tqdm import tqdm
 
+from blockviz.base.command_line import (
+    Parser,
+    any_path,
+    device,
+    in_options,
+    name_or_path,
+    printable,
+    sentence,
+    target,
+    whole,
+)
+from blockviz.base.writing import file_to_write
 from blockviz.evaluation.accuracy import (
     BATCH_SIZE,
+    MAX_PROBLEMS,
     PROBLEM_SEED,
     EvaluationError,
     Progress,
     evaluate,
     held_out,
 )
-from blockviz.evaluation.model_card import write_card
+from blockviz.evaluation.model_card import recipe_of, write_card
 from blockviz.evaluation.sweep import Cell, sweep
 from blockviz.evaluation.tables import accuracy_markdown
 from blockviz.evaluation.tasks import checker_for, known_answer
 from blockviz.export import command as export
 from blockviz.export.words import ExportError
-from blockviz.models.checkpoint import CHECKPOINTS, CheckpointError, Model, find, list_models, load
+from blockviz.models.checkpoint import (
+    CHECKPOINTS,
+    CheckpointError,
+    Model,
+    find,
+    list_models,
+    load,
+    pick_device,
+)
 from blockviz.models.tokens import UnknownText
 from blockviz.sampling.run import stream
 from blockviz.sampling.settings import (
@@ -46,15 +67,9 @@ from blockviz.sampling.trace import Event, Pass, Trace, TraceError
 from blockviz.training import command as training
 from blockviz.training.runfiles import RunError
 
+MAX_SEED = 2**31 - 1
 BAR_DELAY = 2.0
 """Seconds after which work shows its progress."""
-
-
-class _Parser(argparse.ArgumentParser):
-    """An argument parser whose complaint is one sentence."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, _sentence(f"{message} (see {self.prog} --help)"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ExportError,
         OSError,
     ) as error:
-        sys.stderr.write(_sentence(str(error)))
+        sys.stderr.write(sentence(in_options(str(error), options)))
         return 2
     except KeyboardInterrupt:
         return 130
@@ -80,10 +95,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = Parser(
         prog="python -m blockviz", description="Run, measure and train block diffusion language models."
     )
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=_Parser)
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", parser_class=Parser)
 
     models = commands.add_parser("models", help="list the checkpoints as JSON")
     models.add_argument("--folder", type=Path, default=CHECKPOINTS, help="folder of checkpoints")
@@ -93,26 +108,34 @@ def _parser() -> argparse.ArgumentParser:
     _add_model(sample)
     sample.add_argument("--prompt", required=True, help="the text to go on from")
     _add_settings(sample)
-    sample.add_argument("--out", type=Path, help="file for the trace (.jsonl.gz, or .jsonl)")
+    sample.add_argument("--out", type=target, help="file for the trace (.jsonl.gz, or .jsonl)")
     sample.add_argument("--json", action="store_true", help="print JSON instead of text")
     sample.set_defaults(action=_sample)
 
     score = commands.add_parser("evaluate", help="solve held-out problems and count the right answers")
     _add_model(score)
     _add_settings(score)
-    score.add_argument("--problems", type=int, default=500, help="how many problems (default: %(default)s)")
+    score.add_argument(
+        "--problems",
+        type=whole(1, MAX_PROBLEMS),
+        default=500,
+        help="how many problems (default: %(default)s)",
+    )
     score.add_argument(
         "--problem-seed",
-        type=int,
+        type=whole(0, MAX_SEED),
         default=PROBLEM_SEED,
         help="which problems of the test split (default: %(default)s)",
     )
     score.add_argument(
-        "--batch-size", type=int, default=BATCH_SIZE, help="problems at once (default: %(default)s)"
+        "--batch-size",
+        type=whole(1, MAX_PROBLEMS),
+        default=BATCH_SIZE,
+        help="problems at once (default: %(default)s)",
     )
     score.add_argument(
         "--table",
-        type=Path,
+        type=target,
         metavar="FILE",
         help="measure the whole table of the model card instead (every preset, 1 to 16 steps, two temperatures; of the "
         "settings only block size and seed apply), into FILE, going on where it stops",
@@ -138,11 +161,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="name of a checkpoint, or its folder")
     parser.add_argument(
-        "--folder", type=Path, default=CHECKPOINTS, help="folder in which names are looked up"
+        "model", type=name_or_path, metavar="MODEL", help="name of a checkpoint, or its folder"
     )
-    parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu (default: %(default)s)")
+    parser.add_argument(
+        "--folder", type=any_path, default=CHECKPOINTS, help="folder in which names are looked up"
+    )
+    parser.add_argument(
+        "--device", type=device, default="auto", help="auto, cuda, cuda:N, mps or cpu (default: %(default)s)"
+    )
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
@@ -180,13 +207,8 @@ def _settings(options: argparse.Namespace) -> SamplerSettings:
 
 
 def _load(options: argparse.Namespace) -> Model:
+    pick_device(options.device)  # refused before the weights are read
     return load(options.model, options.device, folder=options.folder)
-
-
-def _check_folder_of(path: Path | None) -> None:
-    """Refuse a file that could not be written, before the work whose result it would hold."""
-    if path is not None and not path.resolve().parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} for {path.name}.")
 
 
 def _models(options: argparse.Namespace) -> None:
@@ -197,7 +219,6 @@ def _models(options: argparse.Namespace) -> None:
 
 def _sample(options: argparse.Namespace) -> None:
     settings = _settings(options)
-    _check_folder_of(options.out)
     model = _load(options)
     checker = checker_for(model, known_answer(options.prompt))
     events = stream(model, options.prompt, settings, checker=checker)
@@ -206,9 +227,9 @@ def _sample(options: argparse.Namespace) -> None:
         trace.save(options.out)
     last = trace.passes[-1]
     if not options.json:
-        print(trace.end.text)
+        print(printable(trace.end.text))
         for check in last.checks:
-            print(f"  {check.verdict}: {check.text}")
+            print(printable(f"  {check.verdict}: {check.text}"))
         print(
             f"{last.nfe_denoise + last.nfe_verify} network calls ({last.nfe_denoise} denoise + {last.nfe_verify} "
             f"verify), {trace.end.passes} passes, {trace.end.seconds:.2f} s, seed {settings.seed}"
@@ -249,8 +270,11 @@ def _evaluate(options: argparse.Namespace) -> None:
     settings = _settings(options)
     if options.card and options.table is None:
         raise EvaluationError("A model card needs its table: name one with --table FILE.")
-    _check_folder_of(options.table)
+    if options.card:
+        file_to_write(find(options.model, options.folder) / "README.md")
     model = _load(options)
+    if options.card:
+        recipe_of(model)  # a model without one has no card, which must not show after hours of measuring
     if options.table is not None:
         table = sweep(
             model,
@@ -309,21 +333,12 @@ def _bars(problems: int) -> Callable[[Cell, int, int], Progress]:
 def _train(options: argparse.Namespace) -> None:
     folder = training.run_command(options)
     if folder is not None:
-        print(folder)
+        print(printable(str(folder)))
 
 
 def _export(options: argparse.Namespace) -> None:
     for path in export.run_command(options):
-        print(path)
-
-
-def _sentence(text: str) -> str:
-    line = " ".join(text.split())
-    return (
-        (line[:1].upper() + line[1:] if line else "Something is wrong")
-        + ("" if line.endswith(".") else ".")
-        + "\n"
-    )
+        print(printable(str(path)))
 
 
 if __name__ == "__main__":

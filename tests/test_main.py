@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -133,8 +134,11 @@ def test_every_setting_is_a_flag_with_its_help(capsys: pytest.CaptureFixture[str
 BAD = {
     "unknown model": (("sample", "nobody", "--prompt", "hi"), "no checkpoint 'nobody'"),
     "steps": (("sample", "tiny", "--prompt", PROMPT, "--steps", "0"), "steps cannot be '0'"),
-    "fraction": (("sample", "tiny", "--prompt", PROMPT, "--block-size", "8.5"), "Block_size cannot be '8.5'"),
-    "nan": (("sample", "tiny", "--prompt", PROMPT, "--temperature", "nan"), "emperature cannot be 'nan'"),
+    "fraction": (
+        ("sample", "tiny", "--prompt", PROMPT, "--block-size", "8.5"),
+        "--block-size cannot be '8.5'",
+    ),
+    "nan": (("sample", "tiny", "--prompt", PROMPT, "--temperature", "nan"), "--temperature cannot be 'nan'"),
     "seed": (("evaluate", "tiny", "--seed", "-1"), "eed cannot be '-1'"),
     "preset": (("sample", "tiny", "--prompt", PROMPT, "--preset", "best"), "reset cannot be 'best'"),
     "corrector": (("sample", "tiny", "--prompt", PROMPT, "--corrector", "luck"), "orrector cannot be 'luck'"),
@@ -143,17 +147,66 @@ BAD = {
         "no proposal",
     ),
     "canvas": (("sample", "tiny", "--prompt", PROMPT, "--length", "129"), "at most 128"),
-    "long prompt": (("sample", "tiny", "--prompt", PROMPT, "--length", "16"), "at most 15 tokens"),
+    "long prompt": (
+        ("sample", "tiny", "--prompt", PROMPT, "--length", "16"),
+        "tokens: allowed is at most 15 tokens",
+    ),
     "word": (("sample", "tiny", "--prompt", "mia has 3 quasars"), "quasars"),
-    "no folder": (("sample", "tiny", "--prompt", PROMPT, "--out", "nowhere/run.jsonl"), "no folder nowhere"),
+    "no folder": (
+        ("sample", "tiny", "--prompt", PROMPT, "--out", "nowhere/run.jsonl"),
+        "there is no folder nowhere",
+    ),
     "no prompt": (("sample", "tiny"), "--prompt"),
     "no command": ((), "COMMAND"),
     "unknown command": (("simple",), "simple"),
     "unknown flag": (("models", "--loud"), "--loud"),
     "device": (("sample", "tiny", "--prompt", PROMPT, "--device", "abacus"), "'abacus'"),
-    "problems": (("evaluate", "tiny", "--problems", "0"), "roblems cannot be 0"),
+    "problems": (("evaluate", "tiny", "--problems", "0"), "--problems cannot be '0'"),
     "many": (("evaluate", "tiny", "--problems", "many"), "'many'"),
-    "batch": (("evaluate", "tiny", "--problems", "1", "--batch-size", "0"), "atch_size cannot be 0"),
+    "digits": (("evaluate", "tiny", "--problems", "9" * 5000), "9...: allowed is a whole number from 1 to"),
+    "no digits": (("evaluate", "tiny", "--problems", "\u00b2"), "--problems cannot be"),
+    "long setting": (("sample", "tiny", "--prompt", PROMPT, "--steps", "9" * 5000), "9...: allowed is"),
+    "long choice": (("export", "run.jsonl", "--gif", "--theme", "x" * 5000), "x..."),
+    "long model": (("sample", "m" * 5000, "--prompt", PROMPT), "m..."),
+    "problem seed": (("evaluate", "tiny", "--problem-seed", "-1"), "--problem-seed cannot be '-1'"),
+    "empty setting": (("sample", "tiny", "--prompt", PROMPT, "--steps", ""), "--steps cannot be empty"),
+    "empty out": (
+        ("sample", "tiny", "--prompt", PROMPT, "--out", ""),
+        "--out cannot be '': allowed is a file",
+    ),
+    "out here": (
+        ("sample", "tiny", "--prompt", PROMPT, "--out", "."),
+        "--out cannot be '.': allowed is a file",
+    ),
+    "out root": (
+        ("sample", "tiny", "--prompt", PROMPT, "--out", "/"),
+        "--out cannot be '/': allowed is a file",
+    ),
+    "out NUL": (("sample", "tiny", "--prompt", PROMPT, "--out", "a\0b"), "NUL character"),
+    "out long": (("sample", "tiny", "--prompt", PROMPT, "--out", "a" * 300), "name too long"),
+    "model NUL": (("sample", "a\0b", "--prompt", PROMPT), "NUL character"),
+    "run NUL": (("export", "a\0b", "--json"), "NUL character"),
+    "table here": (("evaluate", "tiny", "--table", "."), "--table cannot be '.'"),
+    "device colon": (
+        ("sample", "tiny", "--prompt", PROMPT, "--device", "cpu:"),
+        "allowed is auto, cuda, cuda:N",
+    ),
+    "device word": (
+        ("sample", "tiny", "--prompt", PROMPT, "--device", "cpu:foo"),
+        "--device cannot be 'cpu:foo'",
+    ),
+    "device number": (("sample", "tiny", "--prompt", PROMPT, "--device", "cpu:99999"), "--device cannot be"),
+    "device beyond": (("sample", "tiny", "--prompt", PROMPT, "--device", "cuda:99"), "--device 'cuda:99'"),
+    "train device": (("train", "math-base", "--device", "cpu:"), "--device cannot be 'cpu:'"),
+    "train threads": (("train", "math-base", "--threads", "-1"), "--threads cannot be '-1'"),
+    "train many threads": (("train", "math-base", "--threads", str(10**30)), "--threads cannot be '1000"),
+    "train seed": (("train", "math-base", "--seed", "-1"), "--seed cannot be '-1'"),
+    "train until": (("train", "math-base", "--until", "-1"), "--until cannot be '-1'"),
+    "train batch": (("train", "math-base", "--batch", str(10**9)), "--batch cannot be '1000000000'"),
+    "train steps": (("train", "math-base", "--steps", "0"), "--steps cannot be '0'"),
+    "train run": (("train", "math-base", "--run", ""), "--run cannot be ''"),
+    "train out": (("train", "math-base", "--out", "a\0b"), "NUL character"),
+    "batch": (("evaluate", "tiny", "--problems", "1", "--batch-size", "0"), "--batch-size cannot be '0'"),
     "recipe": (("train", "nothing"), "nothing"),
     "table": (("evaluate", "tiny", "--problems", "1", "--table", "nowhere/table.json"), "nowhere"),
 }
@@ -177,6 +230,51 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert reason.lower() in err.lower()
     assert err.endswith(".\n")
     assert err.count("\n") == 1
+    assert len(err) < 600
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_is_refused_before_the_run_and_stays(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("work began")
+
+    monkeypatch.setattr("blockviz.__main__.load", never)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for arguments in (
+        ("sample", "tiny", "--prompt", PROMPT, "--out", pipe),
+        ("evaluate", "tiny", "--table", pipe),
+    ):
+        code, out, err = call(capsys, *arguments, "--folder", folder)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "no regular file" in err
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_a_table_whose_card_cannot_be_written_is_not_measured(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("work began")
+
+    monkeypatch.setattr("blockviz.__main__.sweep", never)
+    arguments = ("evaluate", "tiny", "--table", tmp_path / "table.json", "--card", "--folder", folder)
+    code, _, err = call(capsys, *arguments)
+    assert (code, "has no card" in err) == (2, True), err
+
+
+def test_a_prompt_that_no_encoding_holds_is_answered_with_a_sentence(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = call(capsys, "sample", "tiny", "--prompt", "mia has \ud800 apples", "--folder", folder)
+    assert (code, err.count("\n")) == (2, 1)
+    err.encode("utf-8")
+    code, _, err = call(capsys, "sample", "tiny\udcff\x1b[31m", "--prompt", PROMPT, "--folder", folder)
+    assert (code, err.count("\n"), "\x1b" in err) == (2, 1, False)
+    err.encode("utf-8")
 
 
 def test_the_module_runs_as_a_command() -> None:

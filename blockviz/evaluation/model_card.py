@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from blockviz.base.writing import complete
 from blockviz.evaluation.accuracy import PROBLEM_SEED, EvaluationError, held_out
 from blockviz.evaluation.tables import accuracy_markdown
 from blockviz.models.checkpoint import Model
@@ -118,7 +119,8 @@ def write_card(model: Model, folder: Path, table: Mapping[str, Any]) -> Path:
         "",
     ]
     path = folder / "README.md"
-    path.write_text("\n".join(lines), encoding="utf-8")
+    with complete(path) as part:
+        part.write_text("\n".join(lines), encoding="utf-8")
     return path
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from blockviz.base.writing import complete, file_to_write
 from blockviz.evaluation.accuracy import (
     BATCH_SIZE,
     PROBLEM_SEED,
@@ -66,8 +66,10 @@ def sweep(
     """Measure every entry that the file `path` does not hold yet, writing it after each, and return its content.
 
     `progress(cell, index, count)` gives the progress function of an entry. Raises EvaluationError when the file belongs
-    to other weights or another setting, since its rows could not stand beside the new ones.
+    to other weights or another setting, since its rows could not stand beside the new ones, and TargetError where no
+    regular file can stand.
     """
+    file_to_write(path)
     entries = cells() if entries is None else entries
     head = {
         "format": FORMAT,
@@ -115,6 +117,5 @@ def _open(path: Path, head: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write(path: Path, table: dict[str, Any]) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    partial.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
+    with complete(path) as part:
+        part.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")

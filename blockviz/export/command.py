@@ -8,53 +8,63 @@ from typing import cast
 
 from tqdm import tqdm
 
+from blockviz.base.command_line import any_path, folder, number, whole
 from blockviz.export import film
-from blockviz.export.files import HELP, KINDS, Options, write
+from blockviz.export.files import HELP, KINDS, Kind, Options, write
 from blockviz.export.words import ExportError
 from blockviz.sampling.trace import Trace, TraceError
 from blockviz.views.palette import THEMES, Theme
 
 BAR_DELAY = 0.5
 """Seconds after which a film shows its progress."""
+MAX_PASS = 10**9
+USES: dict[str, tuple[str, tuple[Kind, ...]]] = {
+    "--theme": ("theme", ("gif", "mp4", "png", "svg")),
+    "--no-views": ("no_views", ("html",)),
+    "--frames": ("frames", ("gif", "mp4")),
+    "--rate": ("rate", ("gif", "mp4")),
+    "--pass": ("number", ("png", "svg")),
+}
+"""Options with their names in the code and the kinds of file they change; with others alone they are refused."""
 ENDINGS = (".gz", ".jsonl", ".json")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `python -m blockviz export`."""
     parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUN", help="trace file of a run (.jsonl.gz or .jsonl)"
+        "runs", nargs="+", type=any_path, metavar="RUN", help="trace file of a run (.jsonl.gz or .jsonl)"
     )
     kinds = parser.add_argument_group("what to write (one or more)")
     for kind in KINDS:
         kinds.add_argument(f"--{kind}", action="store_true", help=HELP[kind])
     parser.add_argument(
-        "--out", type=Path, default=Path(), metavar="FOLDER", help="folder for the files (default: this one)"
+        "--out",
+        type=folder,
+        default=Path(),
+        metavar="FOLDER",
+        help="folder for the files (default: this one)",
     )
-    parser.add_argument(
-        "--theme", choices=THEMES, default="light", help="colours of films and pictures (default: light)"
-    )
+    parser.add_argument("--theme", choices=THEMES, help="colours of films and pictures (default: light)")
     parser.add_argument(
         "--no-views", action="store_true", help="leave the charts out of the page, which is 5 MB smaller then"
     )
     parser.add_argument(
         "--frames",
-        type=int,
-        default=film.LIMIT,
+        type=whole(*film.LIMITS),
         metavar="N",
         help="frames of a film; a longer run shows its first and last pass, then commits, re-noisings and the others "
-        "evenly, as many as fit (default: %(default)s)",
+        f"evenly, as many as fit (default: {film.LIMIT})",
     )
     parser.add_argument(
         "--rate",
-        type=float,
-        default=film.RATE,
+        type=number(*film.RATES),
         metavar="N",
-        help="passes a second of a film (default: %(default)g)",
+        help=f"passes a second of a film (default: {film.RATE:g})",
     )
     parser.add_argument(
         "--pass",
         dest="number",
-        type=int,
+        type=whole(0, MAX_PASS),
         metavar="K",
         help="the pass that pictures show (default: the last)",
     )
@@ -67,8 +77,13 @@ def run_command(options: argparse.Namespace) -> list[Path]:
         raise ExportError(
             "Nothing was asked for: give one or more of " + ", ".join(f"--{kind}" for kind in KINDS)
         )
-    if not options.out.is_dir():
-        raise ExportError(f"There is no folder {options.out} for the files")
+    for option, (name, kinds_of_it) in USES.items():
+        value = getattr(options, name)
+        given = value is not None and value is not False  # pass 0 is given too
+        if given and not set(kinds) & set(kinds_of_it):
+            asked = ", ".join(f"--{kind}" for kind in kinds)
+            uses = " or ".join(f"--{kind}" for kind in kinds_of_it)
+            raise ExportError(f"{option} does nothing with {asked}: allowed is only together with {uses}.")
     traces = [_load(path) for path in options.runs]
     return write(
         traces,
@@ -76,10 +91,10 @@ def run_command(options: argparse.Namespace) -> list[Path]:
         kinds,
         options.out,
         Options(
-            theme=cast(Theme, options.theme),
+            theme=cast(Theme, options.theme or "light"),
             views=not options.no_views,
-            limit=options.frames,
-            rate=options.rate,
+            limit=film.LIMIT if options.frames is None else options.frames,
+            rate=film.RATE if options.rate is None else options.rate,
             number=options.number,
         ),
         bar=lambda title: (

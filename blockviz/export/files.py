@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from blockviz.base.writing import complete, file_to_write
 from blockviz.export import film, plots, standalone, tables
 from blockviz.export.picture import picture
 from blockviz.export.words import ExportError, about, short
@@ -17,6 +16,7 @@ from blockviz.views.palette import Theme
 
 Kind = Literal["html", "gif", "mp4", "csv", "parquet", "json", "png", "svg"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+TABLES = ("passes", "positions")
 HELP: dict[Kind, str] = {
     "html": "one page in one file with the player, for all runs together (up to 4, side by side); works offline",
     "gif": "a film of the canvas as GIF",
@@ -52,7 +52,8 @@ def write(
     """Write exports of the runs into `folder` and return the paths of the files, in the order of `kinds`.
 
     `names` are the runs' file names without an ending; `bar(title)` gives the progress of a film. A file that was there
-    is replaced, once the new one is complete. Raises `ExportError` or OSError.
+    is replaced, once the new one is complete; a device or pipe is refused before any work. Raises `ExportError` or
+    OSError.
     """
     options = options or Options()
     if not traces:
@@ -63,6 +64,8 @@ def write(
     for trace in traces:
         _number(trace, options)
     names = _distinct(names)
+    for target in _targets(names, kinds, folder):
+        file_to_write(target)
     written: list[Path] = []
     for kind in kinds:
         if kind == "html":
@@ -77,6 +80,20 @@ def write(
     return written
 
 
+def _targets(names: Sequence[str], kinds: Sequence[Kind], folder: Path) -> list[Path]:
+    """The files to come, but for the charts, whose number depends on the run."""
+    files = [_page_name(names)] if "html" in kinds else []
+    for name in names:
+        files += [f"{name}.{kind}" for kind in kinds if kind in ("gif", "mp4", "json")]
+        files += [f"{name}-{rows}.{kind}" for kind in kinds if kind in ("csv", "parquet") for rows in TABLES]
+        files += [f"{name}-canvas.png"] if "png" in kinds else []
+    return [folder / file for file in files]
+
+
+def _page_name(names: Sequence[str]) -> str:
+    return f"{short('-'.join(names), 100)}.html"
+
+
 def _single(
     kind: Kind, trace: Trace, stem: Path, options: Options, bar: Callable[[str], film.Progress]
 ) -> list[Path]:
@@ -84,19 +101,19 @@ def _single(
     if kind in ("gif", "mp4"):
         make = film.write_gif if kind == "gif" else film.write_mp4
         target = stem.with_name(f"{stem.name}.{kind}")
-        with _complete(target) as part:
+        with complete(target) as part:
             progress = bar(target.name)
             make(trace, part, theme=options.theme, limit=options.limit, rate=options.rate, progress=progress)
         return [target]
     if kind == "json":
         target = stem.with_name(f"{stem.name}.json")
-        with _complete(target) as part:
+        with complete(target) as part:
             part.write_text(tables.json_text(trace), encoding="utf-8", newline="\n")
         return [target]
     targets = []
     for rows, table in tables.tables(trace).items():
         target = stem.with_name(f"{stem.name}-{rows}.{kind}")
-        with _complete(target) as part:
+        with complete(target) as part:
             if kind == "csv":
                 tables.write_csv(table, part)
             else:
@@ -106,9 +123,9 @@ def _single(
 
 
 def _html(traces: Sequence[Trace], names: Sequence[str], folder: Path, options: Options) -> Path:
-    target = folder / f"{short('-'.join(names), 100)}.html"
+    target = folder / _page_name(names)
     text = standalone.page(traces, views=options.views)
-    with _complete(target) as part:
+    with complete(target) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
     return target
 
@@ -129,7 +146,7 @@ def _pictures(
     for title, pictures in zip(titles, plots.render(all_figures, formats), strict=True):
         for ending, content in pictures.items():
             target = folder / f"{title}.{ending}"
-            with _complete(target) as part:
+            with complete(target) as part:
                 part.write_bytes(content)
             written.append(target)
     if "png" in formats:
@@ -148,7 +165,7 @@ def write_canvas(trace: Trace, target: Path, options: Options | None = None) -> 
     facts = PngInfo()
     for name, value in about([trace]).items():
         facts.add_itxt(f"blockviz.{name}", value)
-    with _complete(target) as part:
+    with complete(target) as part:
         picture(trace, _number(trace, options), options.theme).save(part, "PNG", pnginfo=facts)
     return target
 
@@ -171,14 +188,3 @@ def _distinct(names: Sequence[str]) -> list[str]:
             name, count = f"{base}-{count}", count + 1
         found.append(name)
     return found
-
-
-@contextmanager
-def _complete(target: Path) -> Iterator[Path]:
-    """A file beside the target, which takes its place when all of it is written."""
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        yield part
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)

@@ -104,8 +104,9 @@ def prepare(
         if len(prompt) >= length:
             raise SettingsError(
                 "prompt",
-                f"{len(prompt)} tokens long",
+                len(prompt),
                 f"at most {length - 1} tokens, so that the canvas of {length} has a position left to write",
+                told=f"The prompt has {len(prompt)} tokens",
             )
     schedule: Schedule = model.info.schedule if settings.schedule == "model" else settings.schedule
     segments = PLANS[settings.predictor](settings, [len(prompt) for prompt in prompts], length, schedule)

@@ -19,13 +19,16 @@ LOWEST_POSITIVE_TEMPERATURE = 0.01
 
 
 class SettingsError(ValueError):
-    """A setting that cannot be used; the message is one sentence naming the field, the value and what is allowed."""
+    """A setting that cannot be used; the message is one sentence naming the field, the value and what is allowed.
 
-    def __init__(self, field: str, value: object, allowed: str) -> None:
+    `told` stands for "field cannot be value" where other words read better.
+    """
+
+    def __init__(self, field: str, value: object, allowed: str, told: str | None = None) -> None:
         self.field = field
         self.value = value
         self.allowed = allowed
-        super().__init__(f"{field} cannot be {_shown(value)}: allowed is {allowed}.")
+        super().__init__(f"{told or f'{field} cannot be {_shown(value)}'}: allowed is {allowed}.")
 
 
 @dataclass(frozen=True)
@@ -376,6 +379,10 @@ def _number(value: float | None) -> str:
 
 def _shown(value: object) -> str:
     """The value as an error message shows it: short, whatever it is."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return "empty"
+    if isinstance(value, float) and math.isnan(value):
+        return "something that is no number"
     try:
         text = repr(value)
     except Exception:  # a foreign object's repr may fail in any way, and the message must still be made

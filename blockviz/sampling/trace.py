@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from blockviz.base.writing import complete
 from blockviz.sampling.passes import (
     ATTENTION_STEPS,
     FORMAT,
@@ -262,17 +263,16 @@ class Trace:
         return cls(reader.header, tuple(passes), reader.end, reader.pieces, reader.raw)
 
     def save(self, path: str | Path) -> None:
-        """Write the trace to `path`, gzip-compressed if the name ends in .gz; replaces a file only when complete."""
+        """Write the trace to `path`, gzip-compressed if the name ends in .gz; replaces a file only when complete.
+
+        Raises `TargetError` (an OSError) where no regular file can stand.
+        """
         target = Path(path)
         text = "".join(self.to_lines()).encode("ascii")
         if len(text) > MAX_BYTES:
             raise TraceError(f"The trace has {len(text)} bytes; a trace file may have {MAX_BYTES}.")
-        partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            partial.write_bytes(gzip.compress(text, 6, mtime=0) if target.suffix == ".gz" else text)
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
+        with complete(target) as part:
+            part.write_bytes(gzip.compress(text, 6, mtime=0) if target.suffix == ".gz" else text)
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:

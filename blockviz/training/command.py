@@ -14,26 +14,38 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from blockviz.base.command_line import Parser, device, folder_to_make, in_options, sentence, whole
 from blockviz.models.checkpoint import CheckpointError, pick_device
 from blockviz.training.loop import Place, train
 from blockviz.training.recipes import RECIPES, Recipe
 from blockviz.training.runfiles import RunError, load_state
+
+MAX_STEPS = 10_000_000
+MAX_BATCH = 4096
+MAX_SEED = 2**31 - 1
+MAX_THREADS = 1024
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments: `python -m blockviz train RECIPE ...`."""
     parser.add_argument("recipe", choices=sorted(RECIPES), help="what to train")
     parser.add_argument(
-        "--out", type=Path, default=Path("checkpoints"), help="folder for the finished checkpoint"
+        "--out", type=folder_to_make, default=Path("checkpoints"), help="folder for the finished checkpoint"
     )
-    parser.add_argument("--run", type=Path, help="folder of the run's files (default runs/RECIPE)")
-    parser.add_argument("--steps", type=int, help="a trial: this many steps of the last stage's mixture")
-    parser.add_argument("--batch", type=int, help="sequences per optimiser step instead of the recipe's")
-    parser.add_argument("--seed", type=int, help="seed instead of the recipe's")
-    parser.add_argument("--device", default="auto", help="auto, cuda, mps or cpu")
-    parser.add_argument("--threads", type=int, help="CPU threads of this process")
+    parser.add_argument("--run", type=folder_to_make, help="folder of the run's files (default runs/RECIPE)")
+    parser.add_argument(
+        "--steps", type=whole(1, MAX_STEPS), help="a trial: this many steps of the last stage's mixture"
+    )
+    parser.add_argument(
+        "--batch", type=whole(1, MAX_BATCH), help="sequences per optimiser step instead of the recipe's"
+    )
+    parser.add_argument("--seed", type=whole(0, MAX_SEED), help="seed instead of the recipe's")
+    parser.add_argument("--device", type=device, default="auto", help="auto, cuda, cuda:N, mps or cpu")
+    parser.add_argument("--threads", type=whole(1, MAX_THREADS), help="CPU threads of this process")
     parser.add_argument("--resume", action="store_true", help="go on where the run in its folder stopped")
-    parser.add_argument("--until", type=int, help="stop after this step; --resume goes on from there")
+    parser.add_argument(
+        "--until", type=whole(0, MAX_STEPS), help="stop after this step; --resume goes on from there"
+    )
     parser.add_argument(
         "--export-only", action="store_true", help="write the run's present weights as a checkpoint and stop"
     )
@@ -45,10 +57,8 @@ def run_command(arguments: argparse.Namespace) -> Path | None:
     recipe = replace(RECIPES[arguments.recipe], **changes)
     if arguments.steps is not None:
         recipe = recipe.with_steps(arguments.steps)
-    if recipe.steps < 1 or recipe.batch < 1:
-        raise RunError("steps and batch must be at least 1")
     run = arguments.run if arguments.run is not None else Path("runs") / recipe.name
-    if arguments.threads:
+    if arguments.threads is not None:
         torch.set_num_threads(arguments.threads)
     with processes(arguments.device) as place:
         trainer = train(
@@ -91,12 +101,13 @@ def processes(device: str) -> Iterator[Place]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point of `python -m blockviz.training.command`, which `torchrun` can start; exit code 2 on bad input."""
-    parser = argparse.ArgumentParser(prog="blockviz train", description=__doc__)
+    parser = Parser(prog="blockviz train", description=__doc__)
     add_arguments(parser)
+    options = parser.parse_args(arguments)
     try:
-        folder = run_command(parser.parse_args(arguments))
-    except (RunError, CheckpointError) as error:
-        print(error, file=sys.stderr)
+        folder = run_command(options)
+    except (RunError, CheckpointError, OSError) as error:
+        sys.stderr.write(sentence(in_options(str(error), options)))
         return 2
     if folder is not None:
         print(folder)

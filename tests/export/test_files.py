@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -126,12 +127,23 @@ def test_a_huge_file_is_refused(
 
 BAD = {
     "nothing asked": ((), "--html"),
-    "no folder": (("--json", "--out", "nowhere"), "no folder nowhere"),
+    "no folder": (("--json", "--out", "nowhere"), "--out cannot be 'nowhere'"),
     "theme": (("--gif", "--theme", "pink"), "pink"),
-    "frames": (("--gif", "--frames", "1"), "frames cannot be 1"),
+    "frames": (("--gif", "--frames", "1"), "--frames cannot be '1'"),
     "frames, no number": (("--gif", "--frames", "many"), "many"),
-    "rate": (("--gif", "--rate", "nan"), "rate cannot be nan"),
+    "rate": (("--gif", "--rate", "nan"), "--rate cannot be 'nan'"),
     "pass": (("--png", "--pass", "999"), "pass cannot be 999"),
+    "pass of a table": (("--csv", "--pass", "3"), "--pass does nothing with --csv"),
+    "pass 0 of a table": (("--csv", "--pass", "0"), "--png or --svg"),
+    "views of a table": (
+        ("--csv", "--no-views"),
+        "--no-views does nothing with --csv: allowed is only together with --html",
+    ),
+    "theme of a page": (("--html", "--theme", "light"), "--theme does nothing with --html"),
+    "rate of pictures": (("--png", "--json", "--rate", "3"), "--rate does nothing with --json, --png"),
+    "frames of JSON": (("--json", "--frames", "9"), "--frames does nothing"),
+    "pass, negative": (("--png", "--pass", "-1"), "--pass cannot be '-1'"),
+    "empty folder": (("--json", "--out", ""), "--out cannot be ''"),
     "unknown": (("--pdf",), "--pdf"),
 }
 
@@ -144,6 +156,21 @@ def test_bad_flags_are_one_sentence(name: str, run: Path, capsys: pytest.Capture
     assert reason.lower() in err.lower()
     assert err.count("\n") == 1
     assert list(run.parent.iterdir()) == [run]
+
+
+@pytest.mark.parametrize("kind", ["html", "gif", "csv", "json"])
+def test_a_pipe_in_the_place_of_a_file_is_refused_before_any_work(
+    kind: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    pipe = out / ("My run-positions.csv" if kind == "csv" else f"My run.{kind}")
+    os.mkfifo(pipe)
+    code, printed, err = call(capsys, "export", run, "--csv", f"--{kind}", "--out", out)
+    assert (code, printed, err.count("\n")) == (2, "", 1)
+    assert "no regular file" in err
+    assert pipe.is_fifo()
+    assert list(out.iterdir()) == [pipe]
 
 
 def test_help_says_what_needs_a_browser(capsys: pytest.CaptureFixture[str]) -> None:

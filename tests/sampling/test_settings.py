@@ -216,6 +216,11 @@ def test_an_override_wins_over_its_preset() -> None:
     settings = from_preset("arpc", corrector="tvd")
     assert settings.corrector == "tvd"
     assert preset_of(settings) is None
+    for nothing in (None, "", " "):
+        with pytest.raises(SettingsError, match=r"^steps cannot be empty: allowed is a whole number from 1"):
+            parse({"steps": nothing})
+    with pytest.raises(SettingsError, match=r"^steps cannot be something that is no number: allowed is"):
+        parse({"steps": float("nan")})
     with pytest.raises(SettingsError, match=r"^preset cannot be 'best': allowed is one of ar, ancestral"):
         from_preset("best")
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,13 @@ def test_help_names_every_flag_and_loads_nothing_heavy() -> None:
         ["--port", "x"],
         ["--port", "0"],
         ["--port", "70000"],
+        ["--port", "\u00b2"],
+        ["--port", "\u0661\u0662"],
+        ["--port", "9" * 5000],
+        ["--port", "-1"],
+        ["--host", ""],
+        ["--models", ""],
+        ["--models", "a\0b"],
         ["--device", "tpu"],
         ["--models", "/nowhere"],
         ["--what"],
@@ -43,7 +51,32 @@ def test_a_bad_flag_ends_with_2_and_its_reason(
     with pytest.raises(SystemExit) as stop:
         app.read_flags(arguments)
     assert stop.value.code == 2
-    assert arguments[0] in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert arguments[0] in err
+    assert err.count("\n") == 1
+    assert len(err) < 400
+
+
+def test_a_taken_port_is_one_sentence_without_the_inside(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert app.main(["--port", str(port)]) == 2
+    err = capsys.readouterr().err
+    assert f"--port cannot be {port}: another program listens there" in err
+    assert err.count("\n") == 1
+    assert "GRADIO" not in err
+    assert "launch" not in err
+    assert app.refused_address("127.0.0.1", port) is None
+
+
+@pytest.mark.parametrize("host", ["256.0.0.1.2", "x" * 300, "192.0.2.1"])
+def test_an_address_that_is_not_here_is_refused(host: str) -> None:
+    refusal = app.refused_address(host, 7860)
+    assert refusal is not None
+    assert refusal.startswith("--host cannot be ")
+    assert len(refusal) < 300
 
 
 def test_flags_have_defaults_and_a_space_can_set_host_and_port(monkeypatch: pytest.MonkeyPatch) -> None:
