@@ -67,7 +67,7 @@
 
   /* What a number box says: a number, null when it is empty, or the raw text for the server to refuse in words. */
   function numberOf(input) {
-    if (input.validity.badInput) return "not a number";
+    if (input.validity.badInput) return "no number";
     if (input.value.trim() === "") return null;
     return Number(input.value);
   }
