@@ -20,6 +20,7 @@
       this.label = label;
       this.pos = -1;
       this.k = -1;
+      this.aim = null;
       this.rows = [];
       this.node = el("section", { class: "bv-inspector", "data-testid": "inspector", tabindex: "-1", hidden: true });
       canvas.grid.addEventListener("click", (event) => this._pressed(event));
@@ -81,8 +82,12 @@
     /** To the row before or after the pass on screen. */
     _row(by) {
       const numbers = this.rows.map((row) => row.number);
-      const next = by > 0 ? numbers.find((k) => k > this.k) : numbers.filter((k) => k < this.k).pop();
-      if (next !== undefined) this.seek(next);
+      // A key may come before the pass that the one before it asked for is drawn.
+      const here = this.aim === null ? this.k : this.aim;
+      const next = by > 0 ? numbers.find((k) => k > here) : numbers.filter((k) => k < here).pop();
+      if (next === undefined) return;
+      this.aim = next;
+      this.seek(next);
     }
 
     open(pos) {
@@ -208,6 +213,7 @@
       this.tableHead.querySelector('[data-column="score"]').title = N.fill(W.score_help, { score: score ? score.short : "" });
       this._grow();
       this.k = -1;
+      this.aim = null;
       this._show(Math.max(0, Math.min(this.canvas.shown, run.last)));
       BlockViz.write(this.speech, `${name}, ${this.token.textContent}, ${this.words.states[this._state]}`);
     }
@@ -273,6 +279,7 @@
     _show(k) {
       if (k === this.k) return;
       this.k = k;
+      this.aim = null;
       const { run, pos } = this;
       const W = this.words.panel;
       const id = run.tokens(k)[pos];
