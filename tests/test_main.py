@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import blockviz
-from blockviz.__main__ import main
 from blockviz.sampling.settings import FIELDS
 from blockviz.sampling.trace import Trace
+from tests.commands import call
 from tests.evaluation.math_models import write_checkpoint
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,15 +25,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("checkpoints")
     write_checkpoint(folder / "tiny", "masked")
     return folder
-
-
-def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    try:
-        code = main([str(argument) for argument in arguments])
-    except SystemExit as exit_:
-        code = int(exit_.code or 0)
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 def test_models_are_listed_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

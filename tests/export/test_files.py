@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from blockviz.__main__ import main
 from blockviz.export import files, plots
 from blockviz.export.files import KINDS, Options, write
 from blockviz.export.words import ExportError
 from blockviz.sampling import trace as traces
 from blockviz.sampling.trace import Trace
 from tests.browser.fake_runs import fake_run
+from tests.commands import call
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACE = fake_run("masked", length=32, steps=2, prompt_length=10)
@@ -30,15 +30,6 @@ def run(tmp_path: Path) -> Path:
     path = tmp_path / "My run.jsonl.gz"
     TRACE.save(path)
     return path
-
-
-def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    try:
-        code = main([str(argument) for argument in arguments])
-    except SystemExit as exit_:
-        code = int(exit_.code or 0)
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 def test_the_command_writes_what_it_is_asked_for(
@@ -220,10 +211,9 @@ def test_every_chart_has_the_footer() -> None:
 
 
 @pytest.mark.browser
-def test_charts_are_drawn_by_kaleido(run: Path, tmp_path: Path) -> None:
-    pytest.importorskip("kaleido")
-    if plots.browser() is None:
-        pytest.skip("there is no Chrome on this machine")
+def test_charts_are_drawn_by_kaleido(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "CHROMIUM" in os.environ:  # the one that `make test` found
+        monkeypatch.setenv("BROWSER_PATH", os.environ["CHROMIUM"])
     written = write([TRACE], ["run"], ["png", "svg"], tmp_path, Options(number=3))
     names = {path.name for path in written}
     assert {"run-canvas.png", "run-fill.png", "run-fill.svg", "run-attention.svg"} <= names
