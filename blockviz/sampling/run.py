@@ -31,11 +31,23 @@ DrawsFor = Callable[[Tensor], Draws]
 
 
 @dataclass
+class Progress:
+    """Where a job is in its segment: numbered steps to come; bool `[N, W]` what may be written and what holds noise."""
+
+    segment: Segment
+    steps: list[tuple[int, StepPlan]]
+    free: Tensor
+    noise: Tensor
+
+
+@dataclass
 class Job:
     """One run of `N` sequences in progress: what it was asked, and the state that `passes` moves forward.
 
     `canvas` int64 `[N, L]` and `done` bool `[N]` (the end token is written, the row is frozen) live on the denoiser's
-    device; `lengths` int64 `[N]` says how far each row is finished, `position` how far the loop has come.
+    device; `lengths` int64 `[N]` says how far each row is finished, `position` how far the loop has come. `frozen` bool
+    `[N, L]` are generated positions whose tokens are never written again, `now` the segment in progress: whoever steps
+    into a run between two events changes those and the canvas (`forks.py`).
     """
 
     model: Model
@@ -47,7 +59,9 @@ class Job:
     canvas: Tensor
     done: Tensor
     lengths: Tensor
+    frozen: Tensor
     position: int = 0
+    now: Progress | None = None
 
     @property
     def length(self) -> int:
@@ -92,10 +106,12 @@ def prepare(
     draws: DrawsFor,
     *,
     record: bool = False,
+    kind: type[Denoiser] = Denoiser,
 ) -> Job:
     """A job with the prompts in place and everything else pure noise.
 
-    With `record`, which is for one prompt, it keeps the attention that the settings ask for. Raises SettingsError when
+    With `record`, which is for one prompt, it keeps the attention that the settings ask for; `kind` of denoiser stands
+    between it and the network. Raises SettingsError when
     the model cannot run the settings or a prompt leaves nothing to write.
     """
     validate(settings, model.info.length, model.config.x0_causal, model.info.process)
@@ -112,9 +128,7 @@ def prepare(
     segments = PLANS[settings.predictor](settings, [len(prompt) for prompt in prompts], length, schedule)
     widest = max(segment.stop - segment.start for segment in segments)
     recording = recording_of(settings, model.config, len(prompts[0]), length) if record else None
-    denoiser = Denoiser(
-        model, len(prompts), length, widest, settings.temperature, settings.use_cache, recording
-    )
+    denoiser = kind(model, len(prompts), length, widest, settings.temperature, settings.use_cache, recording)
     everyone = torch.ones(len(prompts), dtype=torch.bool)
     canvas = model.process.prior((len(prompts), length), draws(everyone))
     for row, prompt in enumerate(prompts):
@@ -129,48 +143,51 @@ def prepare(
         canvas=canvas,
         done=torch.zeros(len(prompts), dtype=torch.bool, device=denoiser.device),
         lengths=torch.tensor([len(prompt) for prompt in prompts], device=denoiser.device),
+        frozen=torch.zeros_like(canvas, dtype=torch.bool),
     )
 
 
 @torch.inference_mode()
-def passes(job: Job) -> Iterator[Event]:
+def passes(job: Job) -> Generator[Event, None, None]:
     """Run the job to its end, one event per state change; a row is frozen once its block holds the end token.
 
     Rows that do not write in a segment (prompt not ended yet, or frozen) take no draws in it. A segment in which no
     row writes costs nothing.
     """
-    end_id = None if job.settings.fill_canvas else job.model.info.end_id
     for segment in job.segments:
-        free = segment.free & ~job.done.unsqueeze(1)
-        if not bool(free.any()):
+        window = slice(segment.start, segment.stop)
+        mine = segment.free & ~job.done.unsqueeze(1)
+        free = mine & ~job.frozen[:, window]
+        if bool(free.any()):
+            yield from _segment_passes(job, segment, free)
+        elif not bool(mine.any()):
             continue
-        yield from _segment_passes(job, segment, free)
         job.position = segment.stop
-        job.lengths[free.any(dim=1)] = segment.stop
-        if end_id is not None:
-            window = job.canvas[:, segment.start : segment.stop]
-            job.done |= ((window == end_id) & free).any(dim=1)
+        job.lengths[mine.any(dim=1)] = segment.stop
+        if job.model.info.end_id is not None and not job.settings.fill_canvas:
+            job.done |= ((job.canvas[:, window] == job.model.info.end_id) & mine).any(dim=1)
         if bool(job.done.all()):
             return
 
 
 def _segment_passes(job: Job, segment: Segment, free: Tensor) -> Iterator[Event]:
     """The passes of one segment: denoise, or propose and correct, step by step; then commit, unless it is one token."""
-    denoiser, settings, process = job.denoiser, job.settings, job.model.process
+    denoiser, process = job.denoiser, job.model.process
     start, stop = segment.start, segment.stop
     active = free.any(dim=1)
     draws = job.draws(active)
     predict = PREDICTORS[segment.predictor]
     clock = _Clock(denoiser.device)
-    noise = free
-    for index, level in enumerate(segment.steps):
+    now = job.now = Progress(segment, list(enumerate(segment.steps)), free, free)
+    while now.steps:
+        index, level = now.steps.pop(0)
         clock.start()
         before = job.canvas[:, start:stop].clone()
         log_probs, call = denoiser.denoise(job.canvas, start, stop, segment.block_size, active)
         target = replace(level, alpha_s=1.0) if level.guided else level
-        drawn = predict(process, before, log_probs, target, draws, settings.temperature)
-        job.canvas[:, start:stop] = torch.where(free, drawn.tokens, before)
-        noise = ((noise & ~drawn.predicted) | drawn.noised) & free
+        drawn = predict(process, before, log_probs, target, draws, job.settings.temperature)
+        job.canvas[:, start:stop] = torch.where(now.free, drawn.tokens, before)
+        now.noise = ((now.noise & ~drawn.predicted) | drawn.noised) & now.free
         event = Event(
             phase="propose" if level.guided else "denoise",
             canvas=job.canvas,
@@ -181,48 +198,63 @@ def _segment_passes(job: Job, segment: Segment, free: Tensor) -> Iterator[Event]
             nfe_denoise=denoiser.nfe_denoise,
             nfe_verify=denoiser.nfe_verify,
             seconds=clock.stop(),
-            free=free,
-            noise=torch.zeros_like(noise) if level.guided else noise,
-            predicted=drawn.predicted & free,
+            free=now.free,
+            noise=torch.zeros_like(now.noise) if level.guided else now.noise,
+            predicted=drawn.predicted & now.free,
             log_probs=log_probs,
         )
         yield event
         if level.guided:
-            event = yield from _correct(job, event, before, draws, clock)
-            noise = event.noise
-    if stop - start > 1:
-        yield replace(event, phase="commit", seconds=0.0)
+            event = yield from _correct(job, now, event, before, draws, clock)
+        if stop - start > 1 and not now.steps:
+            # Whoever steps in here may ask for a further step, after which the block is committed anew.
+            yield replace(event, phase="commit", seconds=0.0, free=now.free, noise=now.noise)
 
 
 def _correct(
-    job: Job, event: Event, before: Tensor, draws: Draws, clock: _Clock
+    job: Job, now: Progress, event: Event, before: Tensor, draws: Draws, clock: _Clock
 ) -> Generator[Event, None, Event]:
-    """Verify where the score asks for it, then re-noise the worst of the proposal drawn from the tokens `before`."""
+    """Verify where the score asks for it, then re-noise the worst of the proposal drawn from the tokens `before`.
+
+    A proposal that was changed while it was under review is read again.
+    """
     denoiser, process, corrector = job.denoiser, job.model.process, job.settings.corrector
     start, stop = event.segment.start, event.segment.stop
     proposal = job.canvas[:, start:stop].clone()
-    shape = (proposal.shape[0], stop - start)
     log_p_ar = None
-    if corrector in AR_SCORES:
+    while corrector in AR_SCORES:
         clock.start()
-        tokens = process.prior(shape, draws)
-        log_p_ar, call = denoiser.verify(job.canvas, proposal, tokens, start, event.free.any(dim=1))
+        tokens = process.prior(tuple(proposal.shape), draws)
+        log_p_ar, call = denoiser.verify(job.canvas, proposal, tokens, start, now.free.any(dim=1))
         event = replace(
             event,
             phase="verify",
             call=call,
             nfe_verify=denoiser.nfe_verify,
             seconds=clock.stop(),
+            free=now.free,
             log_p_ar=log_p_ar,
             verify_tokens=tokens,
         )
         yield event
+        read, proposal = proposal, job.canvas[:, start:stop].clone()
+        if torch.equal(read, proposal):
+            break
     clock.start()
     scores = SCORES[corrector](Evidence(process, proposal, before, event.log_probs, log_p_ar, draws))
-    chosen = worst(scores, event.free, renoise_counts(event.level.alpha_s, event.free))
-    fresh = process.prior(shape, draws)
+    chosen = worst(scores, now.free, renoise_counts(event.level.alpha_s, now.free))
+    fresh = process.prior(tuple(proposal.shape), draws)
     job.canvas[:, start:stop] = torch.where(chosen, fresh, proposal)
-    event = replace(event, phase="renoise", seconds=clock.stop(), noise=chosen, scores=scores, chosen=chosen)
+    now.noise = chosen
+    event = replace(
+        event,
+        phase="renoise",
+        seconds=clock.stop(),
+        free=now.free,
+        noise=chosen,
+        scores=scores,
+        chosen=chosen,
+    )
     yield event
     return event
 
@@ -269,8 +301,22 @@ def _recorded(
     recorder = Recorder(job.model, job.settings, len(job.prompts[0]), checker)
     yield header_of(job.model, job.settings, prompt, job.prompts[0], job.length, block_size_of(job.settings))
     yield recorder.start(job.canvas)
-    events = passes(job)
-    stopped, count = False, 1
+    yield from record_rest(job, passes(job), recorder, 1, began, should_stop)
+
+
+def record_rest(
+    job: Job,
+    events: Generator[Event, None, None],
+    recorder: Recorder,
+    count: int,
+    began: float,
+    should_stop: Callable[[], bool] | None,
+) -> Generator[Pass | End, None, None]:
+    """Record what `events` of a job are still to come, after `count` passes, and its end.
+
+    `began` is the `perf_counter` of the run's beginning, in seconds.
+    """
+    stopped = False
     while True:
         if should_stop is not None and should_stop():
             stopped = True
