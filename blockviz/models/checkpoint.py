@@ -52,7 +52,7 @@ class ModelInfo:
     block_sizes: tuple[int, ...]
     block_weights: tuple[float, ...]
     schedule: Schedule = "log-linear"
-    task: Literal["math"] | None = None
+    task: Literal["math", "stories"] | None = None
     training: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -262,7 +262,7 @@ def parse_info(manifest: Mapping[str, Any]) -> ModelInfo:
         block_sizes=content.wholes("block_sizes", 1, LONGEST_CANVAS),
         block_weights=content.numbers("block_weights", 0, 1),
         schedule=content.choice("schedule", SCHEDULES, "log-linear"),
-        task=content.choice("task", ("math", None), None),
+        task=content.choice("task", ("math", "stories", None), None),
         training=training,
     )
 

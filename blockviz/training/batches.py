@@ -16,14 +16,20 @@ from torch import Tensor
 PADDING_POSITION = 1 << 20
 TAIL = 32
 TAIL_CHANCE = 0.25
+# Widths are rounded up to a multiple of this, so that memory is asked for in few different sizes.
+WIDTH_UNIT = 32
 
 
 @dataclass(frozen=True)
 class Example:
-    """A sequence to learn: token ids with their end token last; the first `prompt_length` stay clean."""
+    """A sequence to learn: token ids, the end token last where the text ends; the first `prompt_length` stay clean.
+
+    So do the positions of `kept`, pairs of first and last + 1, in blocks of more than one position.
+    """
 
     tokens: tuple[int, ...]
     prompt_length: int
+    kept: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,10 @@ def group_rows(block_sizes: Sequence[int], canvas: int) -> list[list[int]]:
     return [group for group in (blocks, whole) if group]
 
 
+def _rounded(width: int) -> int:
+    return -(-width // WIDTH_UNIT) * WIDTH_UNIT
+
+
 def assemble(
     examples: Sequence[Example],
     block_sizes: Sequence[int],
@@ -89,8 +99,8 @@ def assemble(
         for example, size, tail in zip(examples, block_sizes, long_tails, strict=True)
     ]
     rows = len(examples)
-    clean_width = max(item.clean for item in spans)
-    noisy_width = max(item.stop - item.start for item in spans)
+    clean_width = _rounded(max(item.clean for item in spans))
+    noisy_width = _rounded(max(item.stop - item.start for item in spans))
     clean = torch.full((rows, clean_width), end_id)
     clean_positions = torch.full((rows, clean_width), PADDING_POSITION)
     noisy = torch.full((rows, noisy_width), end_id)
@@ -108,6 +118,9 @@ def assemble(
         noisy_positions[row, :width] = positions[item.start :]
         target[row, :width] = positions[item.start :] >= example.prompt_length
         tail[row, :width] = positions[item.start :] >= len(example.tokens)
+        if block_sizes[row] > 1:
+            for first, last in example.kept:
+                target[row, max(0, first - item.start) : max(0, last - item.start)] = False
     streams = (
         clean,
         clean_positions,

@@ -14,16 +14,18 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from blockviz.base.command_line import Parser, device, folder_to_make, in_options, sentence, whole
+from blockviz.base.command_line import Parser, any_path, device, folder_to_make, in_options, sentence, whole
 from blockviz.models.checkpoint import CheckpointError, pick_device
 from blockviz.training.loop import Place, train
 from blockviz.training.recipes import RECIPES, Recipe
 from blockviz.training.runfiles import RunError, load_state
+from blockviz.training.text_source import TextSource
 
 MAX_STEPS = 10_000_000
 MAX_BATCH = 4096
 MAX_SEED = 2**31 - 1
 MAX_THREADS = 1024
+MAX_TEXTS = 100_000_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--batch", type=whole(1, MAX_BATCH), help="sequences per optimiser step instead of the recipe's"
     )
     parser.add_argument("--seed", type=whole(0, MAX_SEED), help="seed instead of the recipe's")
+    parser.add_argument(
+        "--text", type=any_path, help="a file of stories, between them lines <|endoftext|>; .gz is read too"
+    )
+    parser.add_argument("--dataset", help="a data set by name instead, such as roneneldan/TinyStories")
+    parser.add_argument("--column", default="text", help="the data set's column with the texts")
+    parser.add_argument(
+        "--texts", type=whole(1, MAX_TEXTS), default=TextSource.most, help="texts to read at most"
+    )
     parser.add_argument("--device", type=device, default="auto", help="auto, cuda, cuda:N, mps or cpu")
     parser.add_argument("--threads", type=whole(1, MAX_THREADS), help="CPU threads of this process")
     parser.add_argument("--resume", action="store_true", help="go on where the run in its folder stopped")
@@ -65,6 +75,7 @@ def run_command(arguments: argparse.Namespace) -> Path | None:
             recipe,
             run,
             place,
+            source=TextSource(arguments.text, arguments.dataset, arguments.column, arguments.texts),
             resume=arguments.resume or arguments.export_only,
             until=0 if arguments.export_only else arguments.until,
         )

@@ -3,16 +3,69 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
+from typing import Protocol
 
 from blockviz.models.tokens import Tokens
+from blockviz.training import byte_tokenizer, math_tokenizer
 from blockviz.training.batches import Example
 from blockviz.training.recipes import Recipe
+from blockviz.training.runfiles import RunError
+from blockviz.training.text_corpus import TextCorpus
+from blockviz.training.text_source import TextSource, split_of
 from blockviz.training.word_problems import Problem, Split, practice, problems
 
 # Optimiser steps whose examples are drawn together and sorted by length, so that little is spent on padding.
 POOL_STEPS = 8
 PRACTICE_TOKENS = (48, 112)
 VALIDATION_SEED = 1_000_003
+TOKENIZER = "tokenizer.json"
+
+
+class Corpus(Protocol):
+    """What the trainer asks of its text: see `MathCorpus` and `TextCorpus`."""
+
+    tokens: Tokens
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells this text from another."""
+        ...
+
+    def batch(self, step: int) -> list[Example]:
+        """The examples of one optimiser step, all processes together."""
+        ...
+
+    def validation(self, count: int) -> list[Example]:
+        """At most `count` examples that training never shows, always the same."""
+        ...
+
+
+def open_corpus(recipe: Recipe, run: Path | None = None, source: TextSource | None = None) -> Corpus:
+    """The text a recipe learns from.
+
+    A tokenizer learned from text lies in `run`, or in the folder beside it of the run that the recipe starts from;
+    where it is in neither, it is learned now and written. Raises RunError when there is no text.
+    """
+    if recipe.corpus == "math":
+        return MathCorpus(recipe, Tokens(math_tokenizer.build()))
+    texts = (source or TextSource()).read()
+    places = [] if run is None else [run / TOKENIZER]
+    if run is not None and recipe.starts_from is not None:
+        places.append(run.parent / recipe.starts_from / TOKENIZER)
+    found = next((place for place in places if place.exists()), None)
+    if found is not None:
+        tokens = Tokens.from_file(found)
+    else:
+        learned = [text for text in texts if split_of(text) == "train"]
+        tokens = Tokens(byte_tokenizer.build(learned, recipe.vocabulary))
+    if places and found != places[0]:
+        places[0].parent.mkdir(parents=True, exist_ok=True)
+        tokens.save(places[0])
+    corpus = TextCorpus(recipe, tokens, texts)
+    if corpus.size[0] == 0:
+        raise RunError("there are no texts to learn from beside those held out")
+    return corpus
 
 
 class MathCorpus:
@@ -26,6 +79,11 @@ class MathCorpus:
         self.end_id = tokens.end_id
         self._pool: tuple[int, list[list[Example]]] | None = None
 
+    @property
+    def fingerprint(self) -> str:
+        """Empty: the recipe's seed determines the problems."""
+        return ""
+
     def batch(self, step: int) -> list[Example]:
         """The examples of one optimiser step, all processes together, of similar length."""
         pool = step // POOL_STEPS
@@ -37,6 +95,10 @@ class MathCorpus:
         """The first `count` problems of another stream, without practice rows."""
         stream = problems(split, seed)
         return [self._problem(next(stream)) for _ in range(count)]
+
+    def validation(self, count: int) -> list[Example]:
+        """Problems of the training's kind from another stream."""
+        return self.held_out("train", VALIDATION_SEED, count)
 
     def _draw_pool(self, pool: int) -> list[list[Example]]:
         size = self.recipe.batch

@@ -23,10 +23,8 @@ from blockviz.diffusion.bounds import stratified_block_size
 from blockviz.diffusion.processes import Masked, Uniform
 from blockviz.models.block_dit import BlockDiT, NetworkConfig
 from blockviz.models.checkpoint import ModelInfo, save
-from blockviz.models.tokens import Tokens
-from blockviz.training import math_tokenizer
 from blockviz.training.batches import TAIL_CHANCE, Example, Streams, assemble, group_rows
-from blockviz.training.corpus import VALIDATION_SEED, MathCorpus
+from blockviz.training.corpus import Corpus, open_corpus
 from blockviz.training.objective import Noised, block_times, corrupt, cross_entropy, predict
 from blockviz.training.optimiser import Optimiser
 from blockviz.training.recipes import RECIPES, Recipe
@@ -34,11 +32,13 @@ from blockviz.training.runfiles import (
     LOSSES,
     VALIDATION,
     Log,
+    RunError,
     finished_weights,
     load_state,
     plot_losses,
     save_state,
 )
+from blockviz.training.text_source import TextSource
 from blockviz.training.validation import Validation, validate
 
 
@@ -70,11 +70,13 @@ class Trainer:
         place: Place,
         autocast: bool = True,
         start: dict[str, torch.Tensor] | None = None,
+        corpus: Corpus | None = None,
     ) -> None:
         self.recipe = recipe
         self.place = place
         self.autocast = autocast
-        self.tokens = Tokens(math_tokenizer.build())
+        self.corpus = corpus if corpus is not None else open_corpus(recipe)
+        self.tokens = self.corpus.tokens
         size = self.tokens.vocab_size
         self.process: Masked | Uniform = (
             Masked(size + 1, size) if recipe.process == "masked" else Uniform(size)
@@ -92,7 +94,6 @@ class Trainer:
             self.net.load_state_dict(fit_vocabulary(start, self.process.vocab_size), strict=False)
         self.net.to(place.device).train()
         self.optimiser = Optimiser(self.net, recipe)
-        self.corpus = MathCorpus(recipe, self.tokens)
         self.step = 0
         self.seconds = 0.0
 
@@ -163,7 +164,7 @@ class Trainer:
             block_sizes=recipe.block_sizes,
             block_weights=recipe.stages[-1].block_weights,
             schedule=recipe.schedule,
-            task="math",
+            task=recipe.corpus,
             training={
                 "recipe": recipe.name,
                 "steps": self.step,
@@ -233,11 +234,12 @@ def train(
     run: Path,
     place: Place,
     *,
+    source: TextSource | None = None,
     resume: bool = False,
     until: int | None = None,
     validate_every: int = 500,
     save_every: int = 250,
-    validation_rows: int = 256,
+    validation_rows: int | None = None,
     autocast: bool = True,
 ) -> Trainer:
     """Run a recipe to its end (or to step `until`) with its files in `run`; returns the trainer.
@@ -248,16 +250,19 @@ def train(
     start = None
     if recipe.starts_from is not None and not resume:
         start = finished_weights(run.parent / recipe.starts_from, RECIPES[recipe.starts_from])
-    trainer = Trainer(recipe, place, autocast, start)
+    corpus = open_corpus(recipe, run, source)
+    trainer = Trainer(recipe, place, autocast, start, corpus)
     if resume:
         tensors, progress = load_state(run, recipe)
+        if progress.get("text", "") != corpus.fingerprint:
+            raise RunError(f"the run in {run} was made with another text")
         trainer.optimiser.restore(tensors)
         trainer.step, trainer.seconds = progress["step"], progress["seconds"]
     run.mkdir(parents=True, exist_ok=True)
     lead = place.rank == 0
     losses = Log(run / LOSSES, trainer.step) if lead else None
     bounds = Log(run / VALIDATION, trainer.step) if lead else None
-    held_out = trainer.corpus.held_out("train", VALIDATION_SEED, validation_rows)
+    held_out = corpus.validation(recipe.validation_rows if validation_rows is None else validation_rows)
     stop = min(recipe.steps, until if until is not None else recipe.steps)
     bar = tqdm(total=recipe.steps, initial=trainer.step, disable=not lead, desc=recipe.name, mininterval=5)
     started = time.monotonic() - trainer.seconds
@@ -272,7 +277,11 @@ def train(
             if trainer.step % validate_every == 0 or done:
                 bounds.add(_validation_row(trainer.step, trainer.validate(held_out)))
             if trainer.step % save_every == 0 or done:
-                progress = {"step": trainer.step, "seconds": trainer.seconds}
+                progress = {
+                    "step": trainer.step,
+                    "seconds": trainer.seconds,
+                    "text": corpus.fingerprint,
+                }
                 save_state(run, trainer.optimiser.state(), recipe, progress)
     bar.close()
     if lead and trainer.step:

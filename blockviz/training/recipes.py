@@ -9,7 +9,7 @@ from typing import Literal
 from blockviz.diffusion.processes import Process
 from blockviz.diffusion.schedules import Schedule
 
-CorpusName = Literal["math"]
+CorpusName = Literal["math", "stories"]
 
 FINAL_RATE = 0.02
 
@@ -52,6 +52,7 @@ class Recipe:
 
     `canvas` in tokens; `batch` in sequences per optimiser step over all processes; `muon_rate` and `adamw_rate` are
     the peak learning rates of the trunk's matrices and of the rest; `muon_decay` is the matrices' weight decay.
+    `vocabulary` is the size of a tokenizer learned from the text; the word problems have their own.
     """
 
     name: str
@@ -72,6 +73,8 @@ class Recipe:
     gradient_clip: float = 1.0
     ema_decay: float = 0.999
     seed: int = 0
+    vocabulary: int = 2048
+    validation_rows: int = 256
 
     @property
     def steps(self) -> int:
@@ -149,6 +152,46 @@ MATH_STAGES = (
     ),
 )
 
+# Stories: half of the rows left to right, which is where reading is learned; block size 16 is what the page shows.
+STORY_BASE_STAGES = (
+    Stage(
+        steps=3000,
+        block_weights=(0.50, 0.05, 0.05, 0.08, 0.20, 0.06, 0.06),
+        rate_steps=7000,
+        warmup_steps=100,
+    ),
+    Stage(
+        steps=2500,
+        block_weights=(0.46, 0.04, 0.05, 0.08, 0.25, 0.06, 0.06),
+        rate=0.63,
+    ),
+)
+STORY_STAGES = (
+    Stage(
+        steps=3000,
+        block_weights=(0.42, 0.04, 0.05, 0.09, 0.27, 0.07, 0.06),
+        rate=0.5,
+        warmup_steps=100,
+    ),
+)
+
+
+def _stories(name: str, process: Process, stages: tuple[Stage, ...], starts_from: str | None) -> Recipe:
+    return Recipe(
+        name,
+        process,
+        stages,
+        starts_from=starts_from,
+        corpus="stories",
+        hidden_size=256,
+        n_blocks=5,
+        batch=24,
+        muon_decay=0.05,
+        seed=0 if starts_from is None else 1,
+        validation_rows=48,
+    )
+
+
 RECIPES: dict[str, Recipe] = {
     # Uniform noise learned to read the stories twice as fast as masked noise, so both models start from it.
     "math-base": Recipe("math-base", "uniform", BASE_STAGES),
@@ -158,4 +201,7 @@ RECIPES: dict[str, Recipe] = {
     "math-uniform": Recipe(
         "math-uniform", "uniform", MATH_STAGES, starts_from="math-base", muon_decay=0.05, seed=1
     ),
+    "stories-base": _stories("stories-base", "uniform", STORY_BASE_STAGES, None),
+    "stories-masked": _stories("stories-masked", "masked", STORY_STAGES, "stories-base"),
+    "stories-uniform": _stories("stories-uniform", "uniform", STORY_STAGES, "stories-base"),
 }

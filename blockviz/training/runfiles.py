@@ -14,7 +14,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from blockviz.training.recipes import Recipe
+from blockviz.training.recipes import Recipe, Stage
 
 STATE = "state.safetensors"
 LOSSES = "losses.csv"
@@ -40,12 +40,32 @@ def load_state(folder: Path, recipe: Recipe) -> tuple[dict[str, Tensor], dict[st
         raise RunError(f"there is no run to resume in {folder}")
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata()
-    stored, wanted = json.loads(metadata["recipe"]), json.loads(json.dumps(asdict(recipe)))
-    changed = sorted(key for key in wanted if stored.get(key) != wanted[key])
-    if changed:
-        key = changed[0]
-        raise RunError(f"the run in {folder} was made with {key} = {stored.get(key)!r}, not {wanted[key]!r}")
-    return load_file(path), json.loads(metadata["progress"])
+    progress = json.loads(metadata["progress"])
+    _check_recipe(folder, json.loads(metadata["recipe"]), recipe, progress["step"])
+    return load_file(path), progress
+
+
+def _check_recipe(folder: Path, stored: dict[str, Any], recipe: Recipe, step: int) -> None:
+    """Raise RunError unless all that has been run is as the recipe has it.
+
+    What a later version added counts as its default; stages not begun may have changed since, and the present one may
+    have become longer or shorter where its rate does not depend on its length.
+    """
+    wanted = json.loads(json.dumps(asdict(recipe)))
+    defaults = json.loads(json.dumps(asdict(Recipe(recipe.name, recipe.process, ()))))
+    stages = [asdict(Stage(**stage)) for stage in stored["stages"]]
+    begun = 0
+    while begun < len(stages) and step > 0:
+        step -= stages[begun]["steps"]
+        begun += 1
+    made, now = (json.loads(json.dumps(part[:begun])) for part in (stages, wanted["stages"]))
+    if made and now and step < 0 and made[-1]["rate_steps"] and now[-1]["steps"] >= made[-1]["steps"] + step:
+        made[-1]["steps"] = now[-1]["steps"]
+    stored, wanted = stored | {"stages": made}, wanted | {"stages": now}
+    for key in sorted(wanted):
+        found = stored.get(key, defaults[key])
+        if found != wanted[key]:
+            raise RunError(f"the run in {folder} was made with {key} = {found!r}, not {wanted[key]!r}")
 
 
 def finished_weights(folder: Path, recipe: Recipe) -> dict[str, Tensor]:

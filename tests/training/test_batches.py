@@ -71,3 +71,15 @@ def test_too_long_examples_are_refused() -> None:
 def test_whole_canvas_rows_go_apart() -> None:
     assert group_rows([16, 64, 1, 64], 64) == [[0, 2], [1, 3]]
     assert group_rows([64], 64) == [[0]]
+
+
+@given(rows())
+def test_kept_spans_are_no_target_but_left_to_right(row: tuple[Example, int, bool]) -> None:
+    example, size, tail = row
+    first, last = len(example.tokens) // 3, len(example.tokens) // 3 + 5
+    kept = Example(example.tokens, example.prompt_length, ((first, last),))
+    streams, plain = (assemble([item], [size], [tail], CANVAS, END) for item in (kept, example))
+    inside = (plain.noisy_positions >= first) & (plain.noisy_positions < last)
+    expected = plain.target if size == 1 else plain.target & ~inside
+    assert torch.equal(streams.target, expected)
+    assert torch.equal(streams.noisy, plain.noisy)
