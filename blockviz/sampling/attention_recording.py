@@ -14,7 +14,7 @@ from torch import Tensor
 
 from blockviz.models.block_dit import AttentionRequest, NetworkConfig
 from blockviz.sampling.passes import ATTENTION_STEPS, MAX_ATTENTION_CALL, MAX_ATTENTION_RUN
-from blockviz.sampling.plans import PLANS
+from blockviz.sampling.plans import PLANS, free_after
 from blockviz.sampling.settings import AR_SCORES, SamplerSettings, SettingsError
 
 
@@ -88,7 +88,7 @@ def recorded_bytes(settings: SamplerSettings, heads: int, prompt_length: int, le
     """
     kept = {"none": 0, "mean": 1, "heads": heads}[settings.record_attention]
     run = call = 0
-    for segment in PLANS[settings.predictor](settings, [prompt_length], length, "log-linear"):
+    for segment in PLANS[settings.predictor](settings, free_after([prompt_length], length), "log-linear"):
         one = kept * (segment.stop - segment.start) * segment.stop
         verifying = settings.corrector in AR_SCORES
         run += one * sum(2 if step.guided and verifying else 1 for step in segment.steps)

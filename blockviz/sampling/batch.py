@@ -14,6 +14,7 @@ from torch import Tensor
 from blockviz.diffusion.draws import GeneratorDraws
 from blockviz.models.checkpoint import Model
 from blockviz.sampling.denoiser import work_device
+from blockviz.sampling.prompts import read_prompt
 from blockviz.sampling.recorder import written_text
 from blockviz.sampling.run import passes, prepare
 from blockviz.sampling.settings import SamplerSettings
@@ -82,9 +83,18 @@ def sample_batch(
     if not prompts or len(prompts) != len(seeds):
         raise ValueError(f"{len(prompts)} prompts and {len(seeds)} seeds: one seed per prompt is needed")
     began = time.perf_counter()
-    ids = [model.tokens.encode(prompt) for prompt in prompts]
+    length = settings.length or model.info.length
+    read = [read_prompt(prompt, model.tokens, length, model.info.end_id) for prompt in prompts]
+    if len({prompt.length for prompt in read}) > 1:
+        raise ValueError("the prompts of a batch must have canvases of one length")
     rows = [GeneratorDraws(seed, work_device(model)) for seed in seeds]
-    job = prepare(model, settings, ids, lambda active: RowsDraws(rows, active))
+    job = prepare(
+        model,
+        settings,
+        [prompt.tokens for prompt in read],
+        lambda active: RowsDraws(rows, active),
+        length=read[0].length,
+    )
     for _ in passes(job):
         if progress is not None:
             progress(job.position, job.length)
@@ -94,12 +104,12 @@ def sample_batch(
     canvas = job.canvas.cpu().numpy()
     texts = [
         written_text(model, row.tolist(), len(prompt), int(length))
-        for row, prompt, length in zip(canvas, ids, lengths, strict=True)
+        for row, prompt, length in zip(canvas, job.prompts, lengths, strict=True)
     ]
     return BatchResult(
         tokens=canvas,
         texts=texts,
-        prompt_lengths=np.array([len(prompt) for prompt in ids]),
+        prompt_lengths=np.array([len(prompt) for prompt in job.prompts]),
         lengths=lengths,
         nfe_denoise=job.denoiser.rows_denoise.numpy(),
         nfe_verify=job.denoiser.rows_verify.numpy(),

@@ -58,6 +58,9 @@ class Denoiser:
         self.recording = recording
         self.x0_causal = config.x0_causal
         self.forbidden = tuple(forbidden_ids(model))
+        self.end_id = model.info.end_id
+        self.endless: Tensor | None = None
+        """bool `[rows, length]` where the end token must not be written, or None; set by whoever knows the prompts."""
         self.positions = torch.arange(length, device=self.net_device)
         dtype = next(self.net.parameters()).dtype
         self.cache = KVCache(config, rows, length + widest, self.net_device, dtype) if use_cache else None
@@ -97,7 +100,7 @@ class Denoiser:
         self.nfe_denoise += 1
         self.rows_denoise += active.cpu()
         codes = None if recording is None or request is None else recording.of_denoising(request)
-        return self._log_probs(logits), Call(cached, clean, codes)
+        return self._log_probs(logits, start, stop), Call(cached, clean, codes)
 
     def verify(
         self, canvas: Tensor, proposal: Tensor, noise: Tensor, start: int, active: Tensor
@@ -121,7 +124,7 @@ class Denoiser:
         self.nfe_verify += 1
         self.rows_verify += active.cpu()
         codes = None if recording is None or request is None else recording.of_verification(request)
-        return self._log_probs(logits), Call(cached, clean, codes)
+        return self._log_probs(logits, start, stop), Call(cached, clean, codes)
 
     def _cached(self, start: int) -> int:
         """Tokens of the clean prefix before `start` that the cache holds; anything it holds beyond is forgotten."""
@@ -131,8 +134,11 @@ class Denoiser:
             self.cache.truncate(start)
         return self.cache.length
 
-    def _log_probs(self, logits: Tensor) -> Tensor:
-        return log_probs(logits.to(self.device), self.temperature, self.forbidden)
+    def _log_probs(self, logits: Tensor, start: int, stop: int) -> Tensor:
+        logits = logits.to(self.device)
+        if self.endless is not None and self.end_id is not None:
+            logits[..., self.end_id].masked_fill_(self.endless[:, start:stop], -torch.inf)
+        return log_probs(logits, self.temperature, self.forbidden)
 
     def _verification_mask(self, cached: int, start: int, stop: int) -> Tensor:
         key = (cached, start, stop)

@@ -1,16 +1,12 @@
 """Block plans: which windows of the canvas a run writes, in which order, and in which steps.
 
-A plan is a function from settings, prompt lengths and geometry to segments. `run.py` walks through the segments and
-asks nothing else, so that another sampler is another plan (MATHS.md, "Samplers of the sources"):
-
-- whole-canvas reveal and infilling: one segment over the whole canvas, `free` where tokens may be written;
-- blockwise reveal over a bidirectional canvas: segments over the whole canvas, `free` in the active block only;
-- overlapping blocks: segments whose starts advance by less than their width.
+A plan is a function from settings, what may be written, and a noise schedule to segments. `run.py` walks through the
+segments and asks nothing else, so that another sampler is another plan (MATHS.md, "Samplers of the sources").
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -31,7 +27,7 @@ class StepPlan:
 
 @dataclass(frozen=True)
 class Segment:
-    """One window `start..stop` (the noisy stream of its passes), written in `steps` by the named predictor.
+    """One window `start..stop`, written in `steps` by the named predictor.
 
     `block` is the row of the canvas that the passes belong to; `block_size` shapes the attention between clean
     tokens where that is not token-causal; `free` bool `[N, stop - start]` marks, row by row, what may be written.
@@ -47,7 +43,8 @@ class Segment:
     free: Tensor
 
 
-Plan = Callable[[SamplerSettings, Sequence[int], int, Schedule], list[Segment]]
+Plan = Callable[[SamplerSettings, Tensor, Schedule], list[Segment]]
+"""From settings, `free` bool `[N, L]` (what is not given) and the noise schedule to the segments of a run."""
 
 
 def is_guided(step: int, steps: int, warmup: int, every: int) -> bool:
@@ -60,17 +57,21 @@ def block_size_of(settings: SamplerSettings) -> int:
     return 1 if settings.predictor == "autoregressive" else settings.block_size
 
 
-def blocks(
-    settings: SamplerSettings, prompts: Sequence[int], length: int, schedule: Schedule
-) -> list[Segment]:
-    """AR for the first `ar_prefix` tokens after the prompt, then block after block to the end of the canvas.
+def free_after(prompts: list[int], length: int) -> Tensor:
+    """What may be written behind prompts of these lengths on a canvas of `length` positions: bool `[N, length]`."""
+    return torch.arange(length) >= torch.tensor(prompts).unsqueeze(1)
+
+
+def blocks(settings: SamplerSettings, free: Tensor, schedule: Schedule) -> list[Segment]:
+    """AR for the `ar_prefix` positions after the prompt, then block after block to the end of the canvas.
 
     Blocks are absolute (position // block_size), so a prompt or prefix may end inside one, which then continues with
     those positions fixed; the last block is short where the block size does not divide the canvas.
     """
-    size = settings.block_size
-    begins = [min(prompt + settings.ar_prefix, length) for prompt in prompts]
-    segments = _tokens(prompts, begins, schedule, size) if settings.ar_prefix else []
+    size, length = settings.block_size, free.shape[1]
+    begins = (first_free(free) + settings.ar_prefix).clamp_max(length)
+    behind = torch.arange(length) >= begins.unsqueeze(1)
+    segments = _tokens(free & ~behind, schedule, size) if settings.ar_prefix else []
     corrected = settings.corrector != "none"
     steps = tuple(
         StepPlan(
@@ -78,34 +79,39 @@ def blocks(
         )
         for i, (alpha_t, alpha_s) in enumerate(alpha_pairs(schedule, settings.steps))
     )
-    first = torch.tensor(begins).unsqueeze(1)
-    for start in range(min(begins) // size * size, length, size):
+    for start in range(int(begins.min()) // size * size, length, size):
         stop = min(start + size, length)
-        free = torch.arange(start, stop) >= first
-        if bool(free.any()):
-            segments.append(Segment(start, stop, start // size, size, settings.predictor, steps, free))
+        window = (free & behind)[:, start:stop]
+        if bool(window.any()):
+            segments.append(Segment(start, stop, start // size, size, settings.predictor, steps, window))
     return segments
 
 
-def tokens(
-    settings: SamplerSettings, prompts: Sequence[int], length: int, schedule: Schedule
-) -> list[Segment]:
+def tokens(settings: SamplerSettings, free: Tensor, schedule: Schedule) -> list[Segment]:
     """One token after the other to the end of the canvas, one step each: the block plan of AR."""
-    return _tokens(prompts, [length] * len(prompts), schedule, 1)
+    return _tokens(free, schedule, 1)
 
 
-def _tokens(begins: Sequence[int], ends: Sequence[int], schedule: Schedule, row_size: int) -> list[Segment]:
+def first_free(free: Tensor) -> Tensor:
+    """The first position of each row that may be written; the length where there is none. int64 `[N]`."""
+    return torch.where(free.any(dim=1), free.int().argmax(dim=1), free.shape[1])
+
+
+def _tokens(free: Tensor, schedule: Schedule, row_size: int) -> list[Segment]:
     alpha_t = float(alpha(schedule, torch.tensor(1.0, dtype=torch.float64)))
     step = (StepPlan(alpha_t, 1.0),)
-    first, last = torch.tensor(begins), torch.tensor(ends)
-    segments = []
-    for position in range(min(begins), max(ends)):
-        free = ((first <= position) & (position < last)).unsqueeze(1)
-        if bool(free.any()):
-            segments.append(
-                Segment(position, position + 1, position // row_size, 1, "autoregressive", step, free)
-            )
-    return segments
+    return [
+        Segment(
+            position,
+            position + 1,
+            position // row_size,
+            1,
+            "autoregressive",
+            step,
+            free[:, position : position + 1],
+        )
+        for position in free.any(dim=0).nonzero().flatten().tolist()
+    ]
 
 
 PLANS: dict[str, Plan] = {"ancestral": blocks, "autoregressive": tokens}

@@ -39,8 +39,14 @@ class Recorder:
     """Makes one `Pass` of the beginning and of every event of a run of one sequence."""
 
     def __init__(
-        self, model: Model, settings: SamplerSettings, prompt_length: int, checker: Checker | None
+        self,
+        model: Model,
+        settings: SamplerSettings,
+        prompt_length: int,
+        checker: Checker | None,
+        given: torch.Tensor | None = None,
     ) -> None:
+        """`given` bool `[L]` are the positions that the run never writes; left out, those of the prompt."""
         self.temperature = settings.temperature
         self.use_cache = settings.use_cache
         self.masked = model.info.process == "masked"
@@ -52,12 +58,15 @@ class Recorder:
         self.tokens = np.zeros(0, np.int32)
         self.states = np.zeros(0, np.uint8)
         self.window: _Window | None = None
+        self.given = None if given is None else given.cpu().numpy()
 
     def start(self, canvas: torch.Tensor) -> Pass:
         """The first pass: the prompt in place, noise everywhere else, nothing spent."""
         self.tokens = canvas[0].cpu().numpy().astype(np.int32)
         self.states = np.full(self.tokens.shape, S["unopened"], np.uint8)
-        self.states[: self.prompt_length] = S["prompt"]
+        if self.given is None:
+            self.given = np.arange(self.tokens.size) < self.prompt_length
+        self.states[self.given] = S["prompt"]
         self._check()
         return Pass.record(
             "start",
@@ -131,10 +140,12 @@ class Recorder:
             return
         segment = self.window.segment
         self.states[segment.start : segment.stop][self.window.free] = S["committed"]
-        if self.end_id is not None:
-            ends = np.flatnonzero(self.tokens[self.prompt_length : segment.stop] == self.end_id)
+        if self.end_id is not None and self.given is not None:
+            written = ~self.given[: segment.stop]
+            ends = np.flatnonzero((self.tokens[: segment.stop] == self.end_id) & written)
             if ends.size:
-                self.states[self.prompt_length + int(ends[0]) + 1 : segment.stop] = S["after_end"]
+                after = int(ends[0]) + 1
+                self.states[after : segment.stop][written[after:]] = S["after_end"]
 
 
 class _Window:

@@ -7,144 +7,26 @@ knows nothing of recording. `stream` and `sample` record the events of one seque
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from blockviz.diffusion.draws import Draws, GeneratorDraws
-from blockviz.diffusion.schedules import Schedule
 from blockviz.models.checkpoint import Model
-from blockviz.sampling.attention_recording import recording_of
 from blockviz.sampling.correctors import SCORES, Evidence, renoise_counts, worst
-from blockviz.sampling.denoiser import Call, Denoiser, work_device
-from blockviz.sampling.passes import End, Finished, Header, Pass, Phase
-from blockviz.sampling.plans import PLANS, Segment, StepPlan, block_size_of
+from blockviz.sampling.denoiser import work_device
+from blockviz.sampling.job import DrawsFor, Event, Job, Progress, prepare
+from blockviz.sampling.passes import End, Finished, Header, Pass
+from blockviz.sampling.plans import Segment, block_size_of
 from blockviz.sampling.predictors import PREDICTORS
+from blockviz.sampling.prompts import read_prompt
 from blockviz.sampling.recorder import Checker, Recorder, header_of, written_text
-from blockviz.sampling.settings import AR_SCORES, SamplerSettings, SettingsError, from_preset, parse, validate
+from blockviz.sampling.settings import AR_SCORES, SamplerSettings, SettingsError, from_preset, parse
 from blockviz.sampling.trace import Trace
 
-DrawsFor = Callable[[Tensor], Draws]
-"""The source of random numbers for a window in which the rows marked True (bool `[N]`) write."""
-
-
-@dataclass
-class Progress:
-    """Where a job is in its segment: numbered steps to come; bool `[N, W]` what may be written and what holds noise."""
-
-    segment: Segment
-    steps: list[tuple[int, StepPlan]]
-    free: Tensor
-    noise: Tensor
-
-
-@dataclass
-class Job:
-    """One run of `N` sequences in progress: what it was asked, and the state that `passes` moves forward.
-
-    `canvas` int64 `[N, L]` and `done` bool `[N]` (the end token is written, the row is frozen) live on the denoiser's
-    device; `lengths` int64 `[N]` says how far each row is finished, `position` how far the loop has come. `frozen` bool
-    `[N, L]` are generated positions whose tokens are never written again, `now` the segment in progress: whoever steps
-    into a run between two events changes those and the canvas (`forks.py`).
-    """
-
-    model: Model
-    settings: SamplerSettings
-    prompts: list[list[int]]
-    draws: DrawsFor
-    denoiser: Denoiser
-    segments: list[Segment]
-    canvas: Tensor
-    done: Tensor
-    lengths: Tensor
-    frozen: Tensor
-    position: int = 0
-    now: Progress | None = None
-
-    @property
-    def length(self) -> int:
-        """Positions on the canvas."""
-        return self.canvas.shape[1]
-
-
-@dataclass(frozen=True)
-class Event:
-    """What just changed. Tensors are the live ones: an observer that keeps them copies them before it asks for more.
-
-    `canvas` int64 `[N, L]` is the state after the event; window tensors are `[N, W]` over `segment.start..stop`: `free`
-    may be written now, `noise` holds noise, `predicted` was taken from the prediction in this step, `chosen` was
-    re-noised for its `scores`. `log_probs` and `log_p_ar` `[N, W, V]` are the latest diffusion prediction and AR
-    reading, `verify_tokens` the noise the latter was made on. `call` is the latest forward; `seconds` the time that
-    network and sampling took for this event.
-    """
-
-    phase: Phase
-    canvas: Tensor
-    segment: Segment
-    step: int
-    level: StepPlan
-    call: Call
-    nfe_denoise: int
-    nfe_verify: int
-    seconds: float
-    free: Tensor
-    noise: Tensor
-    predicted: Tensor
-    log_probs: Tensor
-    log_p_ar: Tensor | None = None
-    verify_tokens: Tensor | None = None
-    scores: Tensor | None = None
-    chosen: Tensor | None = None
-
-
-def prepare(
-    model: Model,
-    settings: SamplerSettings,
-    prompts: Sequence[Sequence[int]],
-    draws: DrawsFor,
-    *,
-    record: bool = False,
-    kind: type[Denoiser] = Denoiser,
-) -> Job:
-    """A job with the prompts in place and everything else pure noise.
-
-    With `record`, which is for one prompt, it keeps the attention that the settings ask for; `kind` of denoiser stands
-    between it and the network. Raises SettingsError when
-    the model cannot run the settings or a prompt leaves nothing to write.
-    """
-    validate(settings, model.info.length, model.config.x0_causal, model.info.process)
-    length = settings.length or model.info.length
-    for prompt in prompts:
-        if len(prompt) >= length:
-            raise SettingsError(
-                "prompt",
-                len(prompt),
-                f"at most {length - 1} tokens, so that the canvas of {length} has a position left to write",
-                told=f"The prompt has {len(prompt)} tokens",
-            )
-    schedule: Schedule = model.info.schedule if settings.schedule == "model" else settings.schedule
-    segments = PLANS[settings.predictor](settings, [len(prompt) for prompt in prompts], length, schedule)
-    widest = max(segment.stop - segment.start for segment in segments)
-    recording = recording_of(settings, model.config, len(prompts[0]), length) if record else None
-    denoiser = kind(model, len(prompts), length, widest, settings.temperature, settings.use_cache, recording)
-    everyone = torch.ones(len(prompts), dtype=torch.bool)
-    canvas = model.process.prior((len(prompts), length), draws(everyone))
-    for row, prompt in enumerate(prompts):
-        canvas[row, : len(prompt)] = torch.tensor(prompt, dtype=torch.int64)
-    return Job(
-        model=model,
-        settings=settings,
-        prompts=[list(prompt) for prompt in prompts],
-        draws=draws,
-        denoiser=denoiser,
-        segments=[replace(s, free=s.free.to(denoiser.device)) for s in segments],
-        canvas=canvas,
-        done=torch.zeros(len(prompts), dtype=torch.bool, device=denoiser.device),
-        lengths=torch.tensor([len(prompt) for prompt in prompts], device=denoiser.device),
-        frozen=torch.zeros_like(canvas, dtype=torch.bool),
-    )
+__all__ = ["DrawsFor", "Event", "Job", "Progress", "passes", "prepare", "record_rest", "sample", "stream"]
 
 
 @torch.inference_mode()
@@ -162,12 +44,21 @@ def passes(job: Job) -> Generator[Event, None, None]:
             yield from _segment_passes(job, segment, free)
         elif not bool(mine.any()):
             continue
-        job.position = segment.stop
-        job.lengths[mine.any(dim=1)] = segment.stop
-        if job.model.info.end_id is not None and not job.settings.fill_canvas:
-            job.done |= ((job.canvas[:, window] == job.model.info.end_id) & mine).any(dim=1)
+        _finish(job, segment, mine.any(dim=1))
         if bool(job.done.all()):
             return
+
+
+def _finish(job: Job, segment: Segment, rows: Tensor) -> None:
+    """The segment is written in these `rows` (bool `[N]`): how far they are now, and which of them have ended."""
+    start, stop = segment.start, segment.stop
+    job.position = stop
+    # What is given right behind the window is finished as well.
+    behind = job.given[:, stop:].long().cumprod(dim=1).sum(dim=1)
+    job.lengths = torch.where(rows, stop + behind, job.lengths)
+    if job.model.info.end_id is not None and not job.settings.fill_canvas:
+        ends = (job.canvas[:, start:stop] == job.model.info.end_id) & ~job.given[:, start:stop]
+        job.done |= ends.any(dim=1) & rows
 
 
 def _segment_passes(job: Job, segment: Segment, free: Tensor) -> Iterator[Event]:
@@ -288,9 +179,9 @@ def stream(
     `checker` annotates passes with verdicts; `should_stop` is asked between passes. Bad input raises SettingsError or
     UnknownText here, before anything is yielded; the generator may be closed at any point.
     """
-    ids = model.tokens.encode(prompt)
+    read = read_prompt(prompt, model.tokens, settings.length or model.info.length, model.info.end_id)
     draws = GeneratorDraws(settings.seed, work_device(model))
-    job = prepare(model, settings, [ids], lambda active: draws, record=True)
+    job = prepare(model, settings, [read.tokens], lambda active: draws, length=read.length, record=True)
     return _recorded(job, prompt, checker, should_stop)
 
 
@@ -298,7 +189,7 @@ def _recorded(
     job: Job, prompt: str, checker: Checker | None, should_stop: Callable[[], bool] | None
 ) -> Generator[Header | Pass | End, None, None]:
     began = time.perf_counter()
-    recorder = Recorder(job.model, job.settings, len(job.prompts[0]), checker)
+    recorder = Recorder(job.model, job.settings, len(job.prompts[0]), checker, job.given[0])
     yield header_of(job.model, job.settings, prompt, job.prompts[0], job.length, block_size_of(job.settings))
     yield recorder.start(job.canvas)
     yield from record_rest(job, passes(job), recorder, 1, began, should_stop)

@@ -4,13 +4,13 @@ from itertools import pairwise
 
 import pytest
 
-from blockviz.sampling.plans import PLANS, blocks, is_guided, tokens
+from blockviz.sampling.plans import PLANS, blocks, free_after, is_guided, tokens
 from blockviz.sampling.predictors import PREDICTORS
 from blockviz.sampling.settings import FIELDS, SamplerSettings
 
 
 def windows(settings: SamplerSettings, prompts: list[int], length: int) -> list[tuple[int, int]]:
-    plan = PLANS[settings.predictor](settings, prompts, length, "log-linear")
+    plan = PLANS[settings.predictor](settings, free_after(prompts, length), "log-linear")
     return [(segment.start, segment.stop) for segment in plan]
 
 
@@ -28,14 +28,14 @@ def test_blocks_are_absolute_and_the_last_one_may_be_short() -> None:
 
 
 def test_a_prompt_that_ends_inside_a_block_is_fixed_there() -> None:
-    first, second = blocks(SamplerSettings(block_size=4), [6], 10, "log-linear")
+    first, second = blocks(SamplerSettings(block_size=4), free_after([6], 10), "log-linear")
     assert (first.block, second.block) == (1, 2)
     assert first.free.tolist() == [[False, False, True, True]]
     assert second.free.tolist() == [[True, True]]
 
 
 def test_rows_start_where_their_own_prompts_end() -> None:
-    plan = blocks(SamplerSettings(block_size=4), [9, 2], 10, "log-linear")
+    plan = blocks(SamplerSettings(block_size=4), free_after([9, 2], 10), "log-linear")
     assert [(segment.start, segment.free.tolist()) for segment in plan] == [
         (0, [[False] * 4, [False, False, True, True]]),
         (4, [[False] * 4, [True] * 4]),
@@ -44,7 +44,7 @@ def test_rows_start_where_their_own_prompts_end() -> None:
 
 
 def test_autoregressive_is_one_token_per_segment_and_one_step() -> None:
-    plan = tokens(SamplerSettings(predictor="autoregressive"), [3, 5], 7, "log-linear")
+    plan = tokens(SamplerSettings(predictor="autoregressive"), free_after([3, 5], 7), "log-linear")
     assert [segment.start for segment in plan] == [3, 4, 5, 6]
     assert [segment.block for segment in plan] == [3, 4, 5, 6]
     assert {len(segment.steps) for segment in plan} == {1}
@@ -53,7 +53,7 @@ def test_autoregressive_is_one_token_per_segment_and_one_step() -> None:
 
 def test_an_ar_prefix_comes_before_the_blocks_and_counts_tokens_per_row() -> None:
     settings = SamplerSettings(block_size=4, ar_prefix=3)
-    plan = blocks(settings, [2, 7], 12, "log-linear")
+    plan = blocks(settings, free_after([2, 7], 12), "log-linear")
     prefix = [segment for segment in plan if segment.predictor == "autoregressive"]
     assert [(s.start, s.block, s.free.flatten().tolist()) for s in prefix] == [
         (2, 0, [True, False]),
@@ -87,7 +87,7 @@ def test_an_ar_prefix_longer_than_the_canvas_leaves_no_block() -> None:
 def test_which_steps_are_guided(steps: int, warmup: int, every: int, guided: list[int]) -> None:
     """From the warm-up on, every n-th, never the last; S + floor((S - 2 - warmup) / every) + 1 calls with AR scores."""
     settings = SamplerSettings(corrector="ar_nll", steps=steps, warmup=warmup, every=every, block_size=4)
-    plan = blocks(settings, [0], 4, "log-linear")
+    plan = blocks(settings, free_after([0], 4), "log-linear")
     assert [i for i, step in enumerate(plan[0].steps) if step.guided] == guided
     assert [i for i in range(steps) if is_guided(i, steps, warmup, every)] == guided
     if guided:
@@ -95,7 +95,7 @@ def test_which_steps_are_guided(steps: int, warmup: int, every: int, guided: lis
 
 
 def test_noise_levels_fall_to_none() -> None:
-    plan = blocks(SamplerSettings(steps=5, schedule="cosine", block_size=4), [0], 4, "cosine")
+    plan = blocks(SamplerSettings(steps=5, schedule="cosine", block_size=4), free_after([0], 4), "cosine")
     levels = plan[0].steps
     assert levels[0].alpha_t == pytest.approx(1e-3)
     assert levels[-1].alpha_s == 1.0
