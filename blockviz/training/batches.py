@@ -18,6 +18,8 @@ TAIL = 32
 TAIL_CHANCE = 0.25
 # Widths are rounded up to a multiple of this, so that memory is asked for in few different sizes.
 WIDTH_UNIT = 32
+# At t = 0 nothing is noise, and the evidence of a token for itself is infinite.
+EARLIEST_TIME = 1e-4
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Streams:
 
     `clean`, `clean_positions` int64 `[N, C]`; `noisy`, `noisy_positions` int64 `[N, T]` (`noisy` still holds the
     clean tokens x0); `target` bool `[N, T]`, the positions to generate; `tail` bool `[N, T]`, those after the first
-    end token; `block_size` int64 `[N, 1]`.
+    end token; `block_size` and `shift` int64 `[N, 1]`: position p belongs to block `(p + shift) // block_size`.
     """
 
     clean: Tensor
@@ -48,6 +50,7 @@ class Streams:
     target: Tensor
     tail: Tensor
     block_size: Tensor
+    shift: Tensor
 
 
 @dataclass(frozen=True)
@@ -59,19 +62,24 @@ class Span:
     stop: int
 
 
-def span(example: Example, block_size: int, canvas: int, long_tail: bool) -> Span:
+def span(example: Example, block_size: int, canvas: int, long_tail: bool, shift: int = 0) -> Span:
     """The positions a row needs at a block size: from the block the prompt ends in to the block the text ends in.
 
     With `long_tail` the text is followed by end tokens up to a multiple of `TAIL`, as a larger block would hold them.
-    Raises ValueError when the example is longer than the canvas.
+    With `shift` blocks begin that many positions earlier, the first one being short. Raises ValueError when the
+    example is longer than the canvas.
     """
     used = len(example.tokens)
     if used > canvas:
         raise ValueError(f"an example of {used} tokens does not fit a canvas of {canvas}")
     unit = max(block_size, TAIL) if long_tail else block_size
-    start = example.prompt_length // block_size * block_size
-    stop = min(canvas, -(-used // unit) * unit)
-    return Span(clean=(stop - 1) // block_size * block_size, start=start, stop=stop)
+    start = max(0, _begin(example.prompt_length, block_size, shift))
+    stop = min(canvas, -(-(used + shift) // unit) * unit - shift)
+    return Span(clean=max(0, _begin(stop - 1, block_size, shift)), start=start, stop=stop)
+
+
+def _begin(position: int, block_size: int, shift: int) -> int:
+    return (position + shift) // block_size * block_size - shift
 
 
 def group_rows(block_sizes: Sequence[int], canvas: int) -> list[list[int]]:
@@ -92,11 +100,13 @@ def assemble(
     canvas: int,
     end_id: int,
     device: torch.device | str = "cpu",
+    shifts: Sequence[int] | None = None,
 ) -> Streams:
     """Pad rows into one `Streams`; after the text a row continues with end tokens."""
+    moved = [0] * len(examples) if shifts is None else list(shifts)
     spans = [
-        span(example, size, canvas, tail)
-        for example, size, tail in zip(examples, block_sizes, long_tails, strict=True)
+        span(example, size, canvas, tail, shift)
+        for example, size, tail, shift in zip(examples, block_sizes, long_tails, moved, strict=True)
     ]
     rows = len(examples)
     clean_width = _rounded(max(item.clean for item in spans))
@@ -129,5 +139,6 @@ def assemble(
         target,
         tail,
         torch.tensor(block_sizes)[:, None],
+        torch.tensor(moved)[:, None],
     )
     return Streams(*(tensor.to(device) for tensor in streams))

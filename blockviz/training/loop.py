@@ -8,7 +8,6 @@ step alone, which makes a resumed run the same as an uninterrupted one.
 from __future__ import annotations
 
 import contextlib
-import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,23 +18,25 @@ import torch
 import torch.distributed as dist
 from tqdm import tqdm
 
-from blockviz.diffusion.bounds import stratified_block_size
 from blockviz.diffusion.processes import Masked, Uniform
 from blockviz.models.block_dit import BlockDiT, NetworkConfig
 from blockviz.models.checkpoint import ModelInfo, save
-from blockviz.training.batches import TAIL_CHANCE, Example, Streams, assemble, group_rows
+from blockviz.training.batches import Example
 from blockviz.training.corpus import Corpus, open_corpus
-from blockviz.training.objective import Noised, block_times, corrupt, cross_entropy, predict
+from blockviz.training.curriculum import LEVELS, count_levels
+from blockviz.training.objective import predict, weighted_loss
 from blockviz.training.optimiser import Optimiser
+from blockviz.training.preparation import block_sizes, prepare
 from blockviz.training.recipes import RECIPES, Recipe
+from blockviz.training.run_plots import plot_losses, plot_noise
 from blockviz.training.runfiles import (
     LOSSES,
+    NOISE,
     VALIDATION,
     Log,
     RunError,
     finished_weights,
     load_state,
-    plot_losses,
     save_state,
 )
 from blockviz.training.text_source import TextSource
@@ -53,12 +54,16 @@ class Place:
 
 @dataclass(frozen=True)
 class StepResult:
-    """Figures of one optimiser step over all processes: mean loss in nats, per block size, and tokens seen."""
+    """Figures of one optimiser step over all processes: mean loss in nats, per block size, and tokens seen.
+
+    `levels` counts the positions with a loss by their noise level, block size 1 apart (`curriculum.count_levels`).
+    """
 
     loss: float
     by_block_size: dict[int, float]
     tokens: int
     gradient_norm: float
+    levels: list[int]
 
 
 class Trainer:
@@ -107,24 +112,35 @@ class Trainer:
         """Run one optimiser step; all processes call it together."""
         recipe, place = self.recipe, self.place
         examples = self.corpus.batch(self.step)
-        block_sizes = self._block_sizes(len(examples))
-        generator = torch.Generator().manual_seed(self._noise_seed())
+        sizes = block_sizes(recipe, self.step, len(examples))
         mine = range(place.rank, len(examples), place.world)
-        prepared = self._prepare([examples[i] for i in mine], [block_sizes[i] for i in mine], generator)
-        weight = self._sum(sum(noised.weight.sum() for _, noised in prepared))
+        prepared = prepare(
+            recipe,
+            self.process,
+            self.step,
+            place.rank,
+            [examples[i] for i in mine],
+            [sizes[i] for i in mine],
+            self.end_id,
+            place.device,
+        )
+        weight = self._sum(torch.stack([group.noised.weight.sum() for group in prepared]).sum())
+        levels = torch.zeros(LEVELS, dtype=torch.float64)
         sums = torch.zeros(2, len(recipe.block_sizes), device=place.device, dtype=torch.float64)
         tokens = 0
-        for streams, noised in prepared:
+        for group in prepared:
+            streams, noised = group.streams, group.noised
             with self._precision():
                 logits = predict(self.net, streams, noised.xt)
-            loss = cross_entropy(logits, streams, noised, self.process) * noised.weight
+            loss = weighted_loss(logits, streams, noised, self.process, recipe.schedule, group.elbo)
             (loss.sum() / weight).backward()
             columns = torch.tensor([recipe.block_sizes.index(int(size)) for size in streams.block_size])
             sums[0].index_add_(0, columns.to(place.device), loss.detach().sum(dim=1).double())
             sums[1].index_add_(0, columns.to(place.device), noised.weight.sum(dim=1).double())
             tokens += streams.clean.numel() + streams.noisy.numel()
+            levels += count_levels(noised.alpha, streams.target & (streams.block_size > 1))
         self._reduce_gradients()
-        sums = self._sum(sums).cpu()
+        sums, levels = self._sum(sums).cpu(), self._sum(levels.to(place.device)).cpu()
         norm = self.optimiser.step(self.step)
         self.step += 1
         by_size = {
@@ -132,7 +148,13 @@ class Trainer:
             for i, size in enumerate(recipe.block_sizes)
             if sums[1, i] > 0
         }
-        return StepResult((sums[0].sum() / sums[1].sum()).item(), by_size, tokens * place.world, norm)
+        return StepResult(
+            (sums[0].sum() / sums[1].sum()).item(),
+            by_size,
+            tokens * place.world,
+            norm,
+            [int(count) for count in levels],
+        )
 
     def validate(self, examples: list[Example]) -> Validation:
         """Validate the averaged weights."""
@@ -176,37 +198,6 @@ class Trainer:
         )
         with self.averaged() as net:
             return save(folder, net, info, self.tokens)
-
-    def _block_sizes(self, rows: int) -> list[int]:
-        recipe = self.recipe
-        weights = recipe.stage_at(self.step)[0].block_weights
-        rng = random.Random(f"{recipe.seed}/{self.step}/block sizes")
-        u, permutation = rng.random(), rng.sample(range(rows), rows)
-        return [
-            stratified_block_size(recipe.block_sizes, weights, u, permutation, accumulation=rows, index=row)
-            for row in range(rows)
-        ]
-
-    def _prepare(
-        self, examples: list[Example], sizes: list[int], generator: torch.Generator
-    ) -> list[tuple[Streams, Noised]]:
-        tails = (torch.rand(len(examples), generator=generator) < TAIL_CHANCE).tolist()
-        prepared = []
-        for rows in group_rows(sizes, self.recipe.canvas):
-            streams = assemble(
-                [examples[row] for row in rows],
-                [sizes[row] for row in rows],
-                [tails[row] for row in rows],
-                self.recipe.canvas,
-                self.end_id,
-                self.place.device,
-            )
-            times = block_times(streams, generator)
-            prepared.append((streams, corrupt(streams, self.process, self.recipe.schedule, times, generator)))
-        return prepared
-
-    def _noise_seed(self) -> int:
-        return (self.recipe.seed * 1_000_003 + self.step) * 4096 + self.place.rank
 
     def _precision(self) -> torch.autocast:
         return torch.autocast(self.place.device.type, torch.bfloat16, enabled=self.autocast)
@@ -262,6 +253,7 @@ def train(
     lead = place.rank == 0
     losses = Log(run / LOSSES, trainer.step) if lead else None
     bounds = Log(run / VALIDATION, trainer.step) if lead else None
+    noise = Log(run / NOISE, trainer.step) if lead else None
     held_out = corpus.validation(recipe.validation_rows if validation_rows is None else validation_rows)
     stop = min(recipe.steps, until if until is not None else recipe.steps)
     bar = tqdm(total=recipe.steps, initial=trainer.step, disable=not lead, desc=recipe.name, mininterval=5)
@@ -270,7 +262,8 @@ def train(
         result = trainer.train_step()
         trainer.seconds = time.monotonic() - started
         done = trainer.step == stop
-        if losses is not None and bounds is not None:
+        if losses is not None and bounds is not None and noise is not None:
+            noise.add({"step": trainer.step} | {f"level {i}": n for i, n in enumerate(result.levels)})
             losses.add(_loss_row(trainer, result))
             bar.update()
             bar.set_postfix(loss=f"{result.loss:.3f}", refresh=False)
@@ -286,6 +279,7 @@ def train(
     bar.close()
     if lead and trainer.step:
         plot_losses(run)
+        plot_noise(run)
     return trainer
 
 

@@ -8,7 +8,10 @@ from typing import Literal
 
 from blockviz.diffusion.processes import Process
 from blockviz.diffusion.schedules import Schedule
+from blockviz.training.curriculum import Curriculum
+from blockviz.training.seams import Seams
 
+Loss = Literal["ce", "elbo"]
 CorpusName = Literal["math", "stories"]
 
 FINAL_RATE = 0.02
@@ -52,7 +55,9 @@ class Recipe:
 
     `canvas` in tokens; `batch` in sequences per optimiser step over all processes; `muon_rate` and `adamw_rate` are
     the peak learning rates of the trunk's matrices and of the rest; `muon_decay` is the matrices' weight decay.
-    `vocabulary` is the size of a tokenizer learned from the text; the word problems have their own.
+    `vocabulary` is the size of a tokenizer learned from the text; the word problems have their own. `losses` has one
+    entry per block size, none meaning cross-entropy everywhere. `curriculum` moves the noise of the rows trained by
+    cross-entropy from heavy to light (the bound needs even times), `seams` shifts some rows' blocks.
     """
 
     name: str
@@ -75,6 +80,13 @@ class Recipe:
     seed: int = 0
     vocabulary: int = 2048
     validation_rows: int = 256
+    losses: tuple[Loss, ...] = ()
+    curriculum: Curriculum | None = None
+    seams: Seams | None = None
+
+    def __post_init__(self) -> None:
+        if self.losses and len(self.losses) != len(self.block_sizes):
+            raise ValueError(f"{len(self.block_sizes)} block sizes but {len(self.losses)} losses")
 
     @property
     def steps(self) -> int:
@@ -94,6 +106,10 @@ class Recipe:
         """This recipe behind those it starts from, in the order in which they are run."""
         before = RECIPES[self.starts_from].lineage if self.starts_from is not None else ()
         return (*before, self)
+
+    def loss_of(self, block_size: int) -> Loss:
+        """What the rows of a block size are trained by."""
+        return self.losses[self.block_sizes.index(block_size)] if self.losses else "ce"
 
     def with_steps(self, steps: int) -> Recipe:
         """The last stage's mixture alone, from fresh weights, for a trial of another length."""

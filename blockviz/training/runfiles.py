@@ -1,15 +1,15 @@
-"""The files of a training run: resumable state (safetensors), the CSV of losses and their plot."""
+"""The files of a training run: resumable state (safetensors), CSVs of losses and of noise levels."""
 
 from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -19,6 +19,7 @@ from blockviz.training.recipes import Recipe, Stage
 STATE = "state.safetensors"
 LOSSES = "losses.csv"
 VALIDATION = "validation.csv"
+NOISE = "noise.csv"
 
 
 class RunError(ValueError):
@@ -88,7 +89,7 @@ class Log:
             rows = pd.read_csv(path)
             rows[rows["step"] <= step].to_csv(path, index=False)
 
-    def add(self, row: dict[str, float | int | None]) -> None:
+    def add(self, row: Mapping[str, float | int | None]) -> None:
         """Append one row; the first one names the columns."""
         fresh = not self.path.exists()
         with self.path.open("a", newline="", encoding="utf-8") as file:
@@ -96,28 +97,3 @@ class Log:
             if fresh:
                 writer.writeheader()
             writer.writerow(row)
-
-
-def plot_losses(folder: Path) -> Path:
-    """Draw the losses by block size and the validation bounds into `losses.html` (offline, no network)."""
-    figure = go.Figure()
-    losses = pd.read_csv(folder / LOSSES)
-    window = max(1, len(losses) // 100)
-    for column in [name for name in losses if name.startswith("loss")]:
-        smooth = losses[column].rolling(window, min_periods=1).mean()
-        figure.add_scatter(x=losses["step"], y=smooth, name=f"training {column}", line={"width": 1})
-    if (folder / VALIDATION).exists():
-        bounds = pd.read_csv(folder / VALIDATION)
-        for column in [name for name in bounds if name not in ("step", "ar_exact")]:
-            figure.add_scatter(
-                x=bounds["step"], y=bounds[column], name=f"validation {column}", mode="lines+markers"
-            )
-    figure.update_layout(
-        title="Training and validation losses",
-        xaxis_title="optimiser step",
-        yaxis={"title": "nats per token", "type": "log"},
-        template="plotly_white",
-    )
-    path = folder / "losses.html"
-    figure.write_html(path, include_plotlyjs=True)
-    return path

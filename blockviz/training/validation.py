@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from blockviz.diffusion.bounds import jensen_bound, log_sum_exp_bound, token_nll
+from blockviz.diffusion.bounds import jensen_bound, log_sum_exp_bound
 from blockviz.diffusion.processes import Masked, Uniform
-from blockviz.diffusion.schedules import alpha, dalpha
 from blockviz.models.block_dit import BlockDiT
 from blockviz.training.batches import Example, Streams, assemble
-from blockviz.training.objective import block_times, corrupt, predict
+from blockviz.training.objective import block_times, bound, corrupt, predict
 from blockviz.training.recipes import Recipe
 
 
@@ -84,13 +82,5 @@ def _token_nll(
     logits = predict(net, streams, noised.xt)
     if isinstance(process, Masked):
         logits[..., process.mask_id] = -torch.inf
-    nll = token_nll(
-        process,
-        F.log_softmax(logits, dim=-1),
-        streams.noisy,
-        noised.xt,
-        alpha(recipe.schedule, times),
-        dalpha(recipe.schedule, times),
-        streams.block_size,
-    )
-    return nll, logits.argmax(dim=-1) == streams.noisy
+    right = logits.argmax(dim=-1) == streams.noisy
+    return bound(logits, streams, noised, process, recipe.schedule), right

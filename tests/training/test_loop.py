@@ -12,10 +12,16 @@ import torch
 from safetensors.torch import load_file
 
 from blockviz.models.checkpoint import load
+from blockviz.models.tokens import Tokens
 from blockviz.training.command import main
+from blockviz.training.curriculum import LEVELS, Curriculum
 from blockviz.training.loop import Place, Trainer, train
+from blockviz.training.preparation import block_sizes
 from blockviz.training.recipes import RECIPES, Recipe
-from blockviz.training.runfiles import LOSSES, STATE, VALIDATION, RunError
+from blockviz.training.runfiles import LOSSES, NOISE, STATE, VALIDATION, RunError
+from blockviz.training.seams import Seams
+from blockviz.training.text_source import TextSource
+from tests.training.made_up_stories import stories
 
 CPU = Place(0, 1, torch.device("cpu"))
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,9 +83,8 @@ def test_a_step_lowers_the_loss_and_follows_the_weights() -> None:
     assert results[-1].loss < results[0].loss
     assert all(size in RECIPES["math-masked"].block_sizes for r in results for size in r.by_block_size)
     # Eight rows and a weight of one half on block size 1: stratified choice gives four of them at every step.
-    for _ in range(20):
-        assert trainer._block_sizes(8).count(1) == 4
-        trainer.step += 1
+    for step in range(20):
+        assert block_sizes(trainer.recipe, step, 8).count(1) == 4
 
 
 def test_the_exported_checkpoint_holds_the_averaged_weights(tmp_path: Path) -> None:
@@ -165,3 +170,53 @@ def test_two_processes_write_one_run(tmp_path: Path) -> None:
         for name, value in weights.items()
         if name.startswith("weights/")
     )
+
+
+@pytest.mark.parametrize("process", ["masked", "uniform"])
+def test_every_option_of_the_recipe_trains_and_resumes_exactly(process: str, tmp_path: Path) -> None:
+    recipe = tiny(
+        process,
+        curriculum=Curriculum(4.0, 1.0),
+        seams=Seams(1.0),
+        losses=("ce", "elbo", "ce", "elbo", "ce", "elbo", "elbo"),
+    )
+    run(recipe, tmp_path / "whole")
+    run(recipe, tmp_path / "cut", until=3)
+    run(recipe, tmp_path / "cut", resume=True)
+    expected, actual = load_file(tmp_path / "whole" / STATE), load_file(tmp_path / "cut" / STATE)
+    for name, tensor in expected.items():
+        assert torch.isfinite(tensor).all(), name
+        assert torch.equal(tensor, actual[name]), name
+    counts = pd.read_csv(tmp_path / "whole" / NOISE)
+    assert len(counts) == recipe.steps
+    assert (tmp_path / "whole" / "noise.html").stat().st_size > 1e6
+
+
+def test_a_curriculum_lightens_what_is_drawn(tmp_path: Path) -> None:
+    run(replace(tiny(curriculum=Curriculum(6.0, 0.3)), batch=32), tmp_path)
+    levels = pd.read_csv(tmp_path / NOISE).drop(columns="step").to_numpy()
+    means = (levels * (torch.arange(LEVELS).numpy() + 0.5) / LEVELS).sum(axis=1) / levels.sum(axis=1)
+    assert means[0] > 0.7
+    assert means[-1] < 0.4
+
+
+def test_stories_train_with_the_tokenizer_of_the_run_they_start_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = tmp_path / "stories.txt"
+    text.write_text("\n<|endoftext|>\n".join(stories(300)))
+    source = TextSource(text)
+    small = {"hidden_size": 16, "n_blocks": 1, "n_heads": 2, "batch": 4, "vocabulary": 300}
+    base = replace(RECIPES["stories-base"].with_steps(4), **small, name="base")
+    monkeypatch.setitem(RECIPES, "base", base)
+    run(base, tmp_path / "base", source=source)
+    masked = replace(RECIPES["stories-masked"].with_steps(4), **small, starts_from="base")
+    trainer = run(masked, tmp_path / "masked", source=source, until=2)
+    assert trainer.tokens.names == Tokens.from_file(tmp_path / "base" / "tokenizer.json").names
+    with pytest.raises(RunError, match="made with another text"):
+        run(masked, tmp_path / "masked", source=TextSource(text, most=200), resume=True)
+    model = load(
+        run(masked, tmp_path / "masked", source=source, resume=True).export(tmp_path / "out", {}), "cpu"
+    )
+    assert (model.info.task, model.info.mask_id) == ("stories", model.tokens.vocab_size)
+    assert model.tokens.names == trainer.tokens.names

@@ -7,7 +7,16 @@ from blockviz.diffusion.processes import Masked, Uniform
 from blockviz.models.attention import training_mask
 from blockviz.models.block_dit import BlockDiT, NetworkConfig
 from blockviz.training.batches import Example, Streams, assemble
-from blockviz.training.objective import TAIL_WEIGHT, Noised, block_times, corrupt, cross_entropy, predict
+from blockviz.training.objective import (
+    TAIL_WEIGHT,
+    Noised,
+    block_times,
+    bound,
+    corrupt,
+    cross_entropy,
+    predict,
+    weighted_loss,
+)
 
 VOCAB, CANVAS, END = 12, 32, 0
 EXAMPLES = [Example((*range(1, 9), *range(1, 6), END), 5), Example((*range(1, 11), END), 8)]
@@ -97,7 +106,8 @@ def test_times_are_shared_inside_a_block_and_spread_over_rows() -> None:
 def test_the_mask_token_is_never_predicted() -> None:
     streams = streams_at(16)
     process = PROCESSES[0]
-    noised = Noised(streams.noisy, torch.ones(streams.noisy.shape), torch.ones(streams.noisy.shape))
+    ones = torch.ones(streams.noisy.shape)
+    noised = Noised(streams.noisy, ones, ones, ones)
     logits = torch.zeros(*streams.noisy.shape, VOCAB)
     logits[..., VOCAB - 1] = 50.0
     loss = cross_entropy(logits, streams, noised, process)
@@ -126,3 +136,45 @@ def test_a_uniform_network_learns_the_prediction_without_the_token_itself() -> N
     optimizer.step(loss)
     # The standard error of these shares over 40,000 rows is below 0.005.
     assert (logits.detach().softmax(-1) - prior).abs().max() < 0.02
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+def test_the_loss_is_chosen_row_by_row(process: Masked | Uniform) -> None:
+    streams = streams_at(16, rows=4)
+    generator = torch.Generator().manual_seed(0)
+    elbo = torch.tensor([[True], [False], [True], [False]])
+    noised = corrupt(streams, process, "log-linear", block_times(streams, generator), generator, elbo)
+    logits = torch.randn(*streams.noisy.shape, VOCAB, generator=generator)
+    loss = weighted_loss(logits.clone(), streams, noised, process, "log-linear", elbo)
+    by_bound = bound(logits.clone(), streams, noised, process, "log-linear") * noised.weight
+    by_entropy = cross_entropy(logits.clone(), streams, noised, process) * noised.weight
+    torch.testing.assert_close(loss[0::2], by_bound[0::2])
+    torch.testing.assert_close(loss[1::2], by_entropy[1::2])
+    # The bound counts every position to generate, so that its mean is per token.
+    assert torch.equal(noised.weight[0::2] > 0, streams.target[0::2])
+
+
+@pytest.mark.parametrize("size", [1, 4, 32])
+@pytest.mark.parametrize("process", PROCESSES)
+def test_the_bound_has_finite_gradients(process: Masked | Uniform, size: int) -> None:
+    streams = streams_at(size, rows=6)
+    generator = torch.Generator().manual_seed(0)
+    elbo = torch.tensor([[True], [False]] * 3)
+    noised = corrupt(streams, process, "log-linear", block_times(streams, generator), generator, elbo)
+    logits = torch.randn(*streams.noisy.shape, VOCAB, generator=generator).mul(20).requires_grad_()
+    weighted_loss(logits, streams, noised, process, "log-linear", elbo).sum().backward()
+    assert logits.grad is not None
+    assert torch.isfinite(logits.grad).all()
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+def test_at_block_size_1_both_losses_are_the_exact_likelihood(process: Masked | Uniform) -> None:
+    streams = streams_at(1, rows=4)
+    generator = torch.Generator().manual_seed(0)
+    elbo = torch.ones(4, 1, dtype=torch.bool)
+    noised = corrupt(streams, process, "log-linear", block_times(streams, generator), generator, elbo)
+    logits = torch.randn(*streams.noisy.shape, VOCAB, generator=generator)
+    losses = [
+        weighted_loss(logits.clone(), streams, noised, process, "log-linear", rows) for rows in (elbo, ~elbo)
+    ]
+    torch.testing.assert_close(losses[0], losses[1], atol=1e-4, rtol=1e-4)
