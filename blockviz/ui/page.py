@@ -13,7 +13,7 @@ from blockviz.evaluation.tasks import Example
 from blockviz.sampling.trace import TraceError
 from blockviz.ui import api, compare, explore
 from blockviz.ui.controls import Choices, compare_spec, explore_spec
-from blockviz.ui.examples import header_of, recorded
+from blockviz.ui.examples import FIRST, FIRST_PAIR, entry_of, header_of, recorded
 from blockviz.ui.player_component import part
 from blockviz.ui.runner import Runner
 from blockviz.ui.serving import Asset, app_options, assets
@@ -39,7 +39,7 @@ def build(folder: Path | str, device: str, prompts: Sequence[Example]) -> Page:
     files = assets()
     # The folder's whole path is nobody's business.
     choices = Choices(runner.shelf.offers(), prompts, Path(folder).name)
-    single, pair = recorded("explore"), (recorded("compare-a"), recorded("compare-b"))
+    single, pair = recorded(FIRST), _pair()
     headers = (header_of(pair[0]), header_of(pair[1]))
     with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as demo:
         part("header", files, title=TITLE, logo=files["logo.svg"].address, tabs=TABS, link=LINK, **THEMES)
@@ -53,6 +53,12 @@ def build(folder: Path | str, device: str, prompts: Sequence[Example]) -> Page:
         demo.unload(leave)
     demo.queue(default_concurrency_limit=None, max_size=256, api_open=False)
     return Page(demo, runner, files)
+
+
+def _pair() -> tuple[str, str]:
+    entry = entry_of(FIRST_PAIR)
+    first, second = (recorded(name) for name in entry.runs[:2]) if entry else ("", "")
+    return first, second
 
 
 def _table(pair: tuple[str, str]) -> str:

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from blockviz.ui.examples import gallery, packed
 from blockviz.views.bundle import ASSETS, page_script, plotly_script, style
 
 # Gradio's routes that would serve, fetch or store what a visitor names.
@@ -79,6 +80,8 @@ class Asset:
     name: str
     content: bytes
     media: str
+    encoding: str = ""
+    """"gzip" where the content is served compressed."""
 
     @property
     def version(self) -> str:
@@ -92,14 +95,16 @@ class Asset:
 
 
 def assets() -> dict[str, Asset]:
-    """Every file the page needs, by name."""
+    """Every file the page needs, by name; those of the gallery's runs end in .jsonl."""
     files = (
         Asset("blockviz.js", page_script(), "text/javascript; charset=utf-8"),
         Asset("blockviz.css", style(), "text/css; charset=utf-8"),
         Asset("plotly.js", plotly_script(), "text/javascript; charset=utf-8"),
         Asset("logo.svg", (ASSETS / "logo.svg").read_bytes(), "image/svg+xml"),
     )
-    return {file.name: file for file in files}
+    names = dict.fromkeys(name for entry in gallery() for name in entry.runs)
+    runs = [Asset(f"{name}.jsonl", packed(name), "application/x-ndjson", "gzip") for name in names]
+    return {file.name: file for file in (*files, *runs)}
 
 
 def routes(files: dict[str, Asset]) -> list[Route]:
@@ -114,7 +119,10 @@ def routes(files: dict[str, Asset]) -> list[Route]:
             if request.query_params.get("v") == file.version
             else "no-cache"
         )
-        return Response(file.content, media_type=file.media, headers={"cache-control": keep})
+        headers = {"cache-control": keep}
+        if file.encoding:
+            headers["content-encoding"] = file.encoding
+        return Response(file.content, media_type=file.media, headers=headers)
 
     return [Route("/blockviz/{name}", serve, methods=["GET", "HEAD"])]
 

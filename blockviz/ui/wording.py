@@ -127,6 +127,13 @@ SUMMARY_TITLE = "whole run"
 TEXTS_TITLE = "Final text, differences marked"
 EXAMPLE_STATUS = "What plays is a recorded example run."
 
+
+def chosen_among(tried: int, fitting: int, rule: str) -> str:
+    """How an example run was chosen, as one sentence."""
+    seeds = "1 seed fits" if fitting == 1 else f"{fitting} seeds fit"
+    return f"Chosen among {tried} seeds, of which {seeds}: {rule}."
+
+
 THEMES: dict[str, str] = {"light": "Switch to the light theme", "dark": "Switch to the dark theme"}
 
 

@@ -16,7 +16,7 @@ from blockviz.export.frames import Frame, frame, legend
 from blockviz.export.standalone import page as exported
 from blockviz.export.words import footer, title
 from blockviz.sampling.trace import Trace
-from blockviz.ui.examples import recorded
+from blockviz.ui.examples import FIRST, recorded
 from tests.browser.conftest import PATIENCE_MS, Visit
 from tests.browser.fake_runs import fake_run
 
@@ -126,7 +126,7 @@ def hostile(trace: Trace) -> Trace:
 
 
 def test_live_page_exported_page_and_frames_agree(visit: Visit, site: str, opened: Any) -> None:
-    trace = Trace.from_lines(recorded("explore").splitlines())
+    trace = Trace.from_lines(recorded(FIRST).splitlines())
     live = visit(site)
     live.wait_for_function("BlockViz.state().ended")
     agree(live, trace)

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from blockviz.evaluation.tasks import EXAMPLE_PROMPTS
 from blockviz.sampling.passes import STATES
-from blockviz.ui.examples import header_of, recorded
+from blockviz.ui.examples import FIRST, header_of, recorded
 from tests.browser.conftest import PATIENCE_MS, Visit, serve
 
 pytestmark = pytest.mark.browser
@@ -84,7 +84,7 @@ def test_an_example_plays_before_anything_is_clicked(visit: Visit, site: str) ->
     page.wait_for_function("BlockViz.state().playing")
     first = state(page)["pass"]
     page.wait_for_function("(first) => BlockViz.state().pass > first", arg=first)
-    example = header_of(recorded("explore"))
+    example = header_of(recorded(FIRST))
     assert example is not None
     assert state(page)["run"] == example.run
     expect(page.get_by_test_id("status")).to_have_text("What plays is a recorded example run.")

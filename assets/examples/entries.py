@@ -1,0 +1,252 @@
+"""The gallery as data: what each bundled example run is, what it shows, and which of the seeds tried is taken.
+
+A new example is one more `Entry`; `make.py` records it. A pair is an entry with two runs, which share one seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from blockviz.sampling.trace import Trace
+
+Score = Callable[[tuple[Trace, ...]], float | None]
+"""How well the runs of one seed show the point; None where they do not."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run to record: its lasting name (and file), model, number of the prompt in EXAMPLE_PROMPTS, sampler."""
+
+    name: str
+    model: str
+    prompt: int
+    preset: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One example of the gallery: `rule` says in words what `score` asks of the runs of a seed.
+
+    The seed with the highest score is taken, the first of equals. `shown` names the runs on screen where these are not
+    those recorded here: only some of them, or such as another entry records.
+    """
+
+    name: str
+    title: str
+    sentence: str
+    rule: str = ""
+    score: Score | None = None
+    runs: tuple[Run, ...] = ()
+    shown: tuple[str, ...] = ()
+    seeds: int = 64
+
+
+def right(trace: Trace) -> bool:
+    """Whether everything that the checker judged at the end is right, the answer included."""
+    verdicts = [check.verdict for check in trace.passes[-1].checks]
+    return bool(verdicts) and set(verdicts) == {"right"} and trace.end.finished == "end_token"
+
+
+def wrong(trace: Trace) -> bool:
+    """Whether the run came to its end with something that the checker judged wrong."""
+    verdicts = {check.verdict for check in trace.passes[-1].checks}
+    return "wrong" in verdicts and trace.end.finished == "end_token"
+
+
+def caught(trace: Trace) -> bool:
+    """Whether a statement was wrong on the way."""
+    return any(check.verdict == "wrong" for entry in trace.passes for check in entry.checks)
+
+
+def doubted(trace: Trace) -> int:
+    """Tokens thrown back that the score found surprising (1 nat or more), in all passes together."""
+    return sum(int((entry.score >= 1.0).sum()) for entry in trace.passes if entry.phase == "renoise")
+
+
+def lost(trace: Trace) -> int:
+    """How often a right statement of the draft was wrong or gone at the next verdict, in all passes together."""
+    count, before = 0, set[tuple[int, int]]()
+    for entry in trace.passes:
+        now = {(check.start, check.stop) for check in entry.checks if check.verdict == "right"}
+        count += len(before - now)
+        before = now
+    return count
+
+
+def mended(traces: tuple[Trace, ...]) -> float | None:
+    """A wrong statement on the way, a right end; the more was doubted in between the better."""
+    return doubted(traces[0]) if caught(traces[0]) and right(traces[0]) else None
+
+
+def mended_only_there(traces: tuple[Trace, ...]) -> float | None:
+    """The first run mends an error, the second, with the same seed, ends wrong."""
+    return mended(traces[:1]) if wrong(traces[1]) else None
+
+
+def both_mended(traces: tuple[Trace, ...]) -> float | None:
+    """All end right, one was wrong on the way; the least doubted of them counts."""
+    ok = all(map(right, traces)) and any(map(caught, traces))
+    return min(map(doubted, traces)) if ok else None
+
+
+def spoilt(traces: tuple[Trace, ...]) -> float | None:
+    """The end is wrong; the more right statements were lost on the way the better."""
+    return lost(traces[0]) or None if wrong(traces[0]) else None
+
+
+def spoilt_at_last(traces: tuple[Trace, ...]) -> float | None:
+    """The last proposal is right as a whole and the end wrong; the more was lost on the way the better."""
+    proposals = [entry for entry in traces[0].passes if entry.phase == "propose"]
+    verdicts = {check.verdict for check in proposals[-1].checks}
+    return spoilt(traces) if verdicts == {"right"} else None
+
+
+def ends_right(traces: tuple[Trace, ...]) -> float | None:
+    """The first seed whose runs all end right."""
+    return 0.0 if all(map(right, traces)) else None
+
+
+def ends_wrong(traces: tuple[Trace, ...]) -> float | None:
+    """The first seed whose runs all end wrong."""
+    return 0.0 if all(map(wrong, traces)) else None
+
+
+def right_then_wrong(traces: tuple[Trace, ...]) -> float | None:
+    """The first seed whose first run ends right and whose second one ends wrong."""
+    return 0.0 if right(traces[0]) and wrong(traces[1]) else None
+
+
+def ends(traces: tuple[Trace, ...]) -> float | None:
+    """The first seed whose runs all come to the end token."""
+    return 0.0 if all(trace.end.finished == "end_token" for trace in traces) else None
+
+
+SHARING, DOUBLING, TWO_PEOPLE, EARNING = 2, 0, 3, 1
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry(
+        "doubts-mend",
+        "Second thoughts that help",
+        "ARPC drafts a whole block, reads it left to right and throws back what it doubts: a wrong sum is caught and"
+        " mended.",
+        "a wrong statement on the way, a right answer at the end, the same seed wrong without corrector; of these the"
+        " one with most doubted tokens",
+        mended_only_there,
+        (
+            Run("doubts-mend", "math-masked", SHARING, "arpc"),
+            Run("no-second-thoughts", "math-masked", SHARING, "ancestral"),
+        ),
+        shown=("doubts-mend",),
+    ),
+    Entry(
+        "doubts-spoil",
+        "Second thoughts that hurt",
+        "A corrector is no proof: the right answer stands in the draft until the last re-noising throws a digit of it"
+        " back, and a wrong one comes.",
+        "an answer that is right in the last proposal and wrong at the end; of these the one in which most right"
+        " statements were lost on the way",
+        spoilt_at_last,
+        (Run("doubts-spoil", "math-masked", EARNING, "arpc"),),
+    ),
+    Entry(
+        "own-doubts",
+        "Doubting by its own entropy",
+        "EIPC throws back where the draft's own prediction is spread out: half the network calls of ARPC, and it mends"
+        " this one, too.",
+        "a wrong statement on the way, a right answer at the end; of these the one with most doubted tokens",
+        mended,
+        (Run("own-doubts", "math-masked", SHARING, "eipc"),),
+    ),
+    Entry(
+        "random-doubts",
+        "Doubting at random",
+        "As many tokens go back as with ARPC, but drawn by lot: right ones are lost as often as wrong ones.",
+        "a wrong end; of these the one in which most right statements were lost on the way",
+        spoilt,
+        (Run("random-doubts", "math-masked", SHARING, "random"),),
+    ),
+    Entry(
+        "uniform-in-two-steps",
+        "Uniform noise in two steps",
+        "A block starts as random words, and every one of them may still change in the second step; with two steps that"
+        " is seldom enough.",
+        "the first that ends wrong",
+        ends_wrong,
+        (Run("uniform-in-two-steps", "math-uniform", SHARING, "ancestral", {"steps": 2}),),
+    ),
+    Entry(
+        "left-to-right",
+        "Left to right",
+        "Block size 1: one token for each network call, each with all before it in view. The other runs are measured by"
+        " this one.",
+        "the first that ends right",
+        ends_right,
+        (Run("left-to-right", "math-masked", SHARING, "ar"),),
+    ),
+    Entry(
+        "prompt-inside-a-block",
+        "A block that begins with the prompt",
+        "The prompt ends inside a block of 32: its tokens stand fast while the rest of the block is drafted.",
+        "the first that ends right",
+        ends_right,
+        (Run("prompt-inside-a-block", "math-uniform", DOUBLING, "arpc", {"block_size": 32, "steps": 8}),),
+    ),
+    Entry(
+        "one-block",
+        "The whole canvas in one block",
+        "B = L: all positions are drafted at once, with no finished block to lean on and nothing in the cache.",
+        "the first that comes to the end token",
+        ends,
+        (Run("one-block", "math-uniform", DOUBLING, "arpc", {"block_size": 128, "steps": 16}),),
+    ),
+    Entry(
+        "where-it-looks",
+        "Where it looks",
+        "The attention weights of the last layer are recorded: choose “was looked at” in the Attention view.",
+        "the first that ends right",
+        ends_right,
+        (
+            Run(
+                "where-it-looks",
+                "math-masked",
+                DOUBLING,
+                "arpc",
+                {"block_size": 8, "steps": 3, "record_attention": "mean"},
+            ),
+        ),
+    ),
+    Entry(
+        "with-or-without",
+        "With and without second thoughts",
+        "One model, prompt and seed: left with ARPC, right without; the network calls of the verifier are what the"
+        " right answer costs.",
+        shown=("doubts-mend", "no-second-thoughts"),
+    ),
+    Entry(
+        "masked-beside-uniform",
+        "Masked beside uniform",
+        "Masked noise is one mask sign, and a token that came stays unless it is doubted; uniform noise is random"
+        " words, any of which may change at every step.",
+        "both answers right, one of them wrong on the way; of these the one with most doubted tokens",
+        both_mended,
+        (
+            Run("two-people-masked", "math-masked", TWO_PEOPLE, "arpc"),
+            Run("two-people-uniform", "math-uniform", TWO_PEOPLE, "arpc"),
+        ),
+    ),
+    Entry(
+        "blocks-of-4-and-32",
+        "Blocks of 4 beside blocks of 32",
+        "At four steps a block, small blocks take more network calls, but each token is drawn with more of the text"
+        " before it finished.",
+        "the first whose blocks of 4 end right and whose blocks of 32 end wrong",
+        right_then_wrong,
+        (
+            Run("blocks-of-4", "math-masked", DOUBLING, "ancestral", {"block_size": 4, "steps": 4}),
+            Run("blocks-of-32", "math-masked", DOUBLING, "ancestral", {"block_size": 32, "steps": 4}),
+        ),
+    ),
+)
