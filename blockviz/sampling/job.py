@@ -112,8 +112,7 @@ def prepare(
     validate(settings, model.info.length, model.config.x0_causal, model.info.process)
     length = length or settings.length or model.info.length
     free = torch.stack([_free(prompt, length) for prompt in prompts])
-    schedule: Schedule = model.info.schedule if settings.schedule == "model" else settings.schedule
-    segments = PLANS[settings.predictor](settings, free, schedule)
+    segments = plan(model, settings, free)
     widest = max(segment.stop - segment.start for segment in segments)
     starts = [leading(prompt) for prompt in prompts]
     recording = recording_of(settings, model.config, len(starts[0]), length) if record else None
@@ -141,6 +140,12 @@ def prepare(
         lengths=torch.tensor([len(start) for start in starts], device=denoiser.device),
         frozen=torch.zeros_like(canvas, dtype=torch.bool),
     )
+
+
+def plan(model: Model, settings: SamplerSettings, free: Tensor) -> list[Segment]:
+    """The segments of a run on canvases of which `free` bool `[N, L]` may be written."""
+    schedule: Schedule = model.info.schedule if settings.schedule == "model" else settings.schedule
+    return PLANS[settings.predictor](settings, free, schedule)
 
 
 def _free(prompt: Tokens, length: int) -> Tensor:

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from blockviz.sampling.edits import Fork
 from blockviz.sampling.settings import SamplerSettings
 
 FORMAT = 2
@@ -23,8 +24,8 @@ TOP = 5
 State = Literal[
     "prompt", "unopened", "noise", "proposed", "revealed", "kept", "renoised", "committed", "after_end"
 ]
-Reason = Literal["none", "prompt", "revealed", "resampled", "renoised", "kept"]
-Phase = Literal["start", "denoise", "propose", "verify", "renoise", "commit"]
+Reason = Literal["none", "prompt", "revealed", "resampled", "renoised", "kept", "forced"]
+Phase = Literal["start", "denoise", "propose", "verify", "renoise", "commit", "edit"]
 Verdict = Literal["right", "wrong", "unfinished"]
 Finished = Literal["end_token", "canvas", "stopped"]
 
@@ -92,7 +93,10 @@ class ModelFacts:
 
 @dataclass(frozen=True)
 class Header:
-    """What holds for a whole run: `tokens` are the prompt's ids, `created` is ISO 8601 in UTC, `run` random hex."""
+    """What holds for a whole run: `tokens` are the prompt's ids, `created` is ISO 8601 in UTC, `run` random hex.
+
+    A run that somebody stepped into has a `fork`; `settings` are then those after its last edit.
+    """
 
     run: str
     model: ModelFacts
@@ -105,6 +109,7 @@ class Header:
     versions: dict[str, str] = field(default_factory=dict)
     created: str = ""
     format: int = FORMAT
+    fork: Fork | None = None
 
     @property
     def prompt_length(self) -> int:
@@ -347,6 +352,11 @@ def unscaled(steps: NDArray[np.float64], scale: float | NDArray[np.float64]) -> 
         values[missing] = np.nan
     values.flags.writeable = False
     return values
+
+
+def recorded_top(probs: Floats) -> Floats:
+    """Probabilities of candidates, rounded as a pass records them."""
+    return unscaled(np.rint(probs.astype(np.float64) * TOP_SCALE), TOP_SCALE)
 
 
 def _candidates(ids: Any, probs: Any) -> tuple[Ints, Floats]:

@@ -18,7 +18,16 @@ import torch
 from numpy.typing import NDArray
 
 from blockviz.models.checkpoint import Model
-from blockviz.sampling.passes import REASON_CODE, STATE_CODE, TOP, Check, Header, ModelFacts, Pass
+from blockviz.sampling.passes import (
+    REASON_CODE,
+    STATE_CODE,
+    TOP,
+    Check,
+    Header,
+    ModelFacts,
+    Pass,
+    recorded_top,
+)
 from blockviz.sampling.settings import SamplerSettings
 
 if TYPE_CHECKING:
@@ -31,7 +40,7 @@ Noise is given as -1, whatever the process: a uniform noise token looks like any
 """
 
 S, R = STATE_CODE, REASON_CODE
-_NOISE = np.isin(np.arange(len(S)), [S[state] for state in ("unopened", "noise", "renoised")])
+NOISE_STATES = np.isin(np.arange(len(S)), [S[state] for state in ("unopened", "noise", "renoised")])
 """Whether a position in the state of that code holds noise."""
 
 
@@ -126,10 +135,34 @@ class Recorder:
             attention=call.attention.numpy() if calls and call.attention is not None else None,
         )
 
+    def resume(self, entry: Pass, event: Event | None) -> None:
+        """Be as it was after `entry`, a pass between two steps that recorded `event` (None: the beginning)."""
+        self.tokens, self.states = entry.tokens.copy(), entry.states.copy()
+        self.checks, self.judged = entry.checks, np.where(NOISE_STATES[self.states], -1, self.tokens)
+        if event is None:
+            return
+        window = self.window = _Window(event)
+        window.states = self.states[event.segment.start : event.segment.stop].copy()
+        window.noise = NOISE_STATES[window.states]
+        here = slice(event.segment.start - entry.start, event.segment.stop - entry.start)
+        window.confidence, window.entropy = entry.confidence[here].copy(), entry.entropy[here].copy()
+        window.top_ids = entry.top_ids[here].astype(np.int64)
+        window.top_probs = entry.top_probs[here].copy()
+        window.ar_logprob = entry.ar_logprob[here]
+
+    def settle(self) -> None:
+        """Mark the window as committed where it was written, as its commit did, with what stands in it now."""
+        self._close()
+
+    def check(self) -> tuple[Check, ...]:
+        """The verdicts on what stands on the canvas now."""
+        self._check()
+        return self.checks
+
     def _check(self) -> None:
         if self.checker is None:
             return
-        judged = np.where(_NOISE[self.states], -1, self.tokens)
+        judged = np.where(NOISE_STATES[self.states], -1, self.tokens)
         if not np.array_equal(judged, self.judged):
             self.judged = judged
             self.checks = self.checker(judged.tolist(), self.prompt_length)
@@ -202,8 +235,9 @@ class _Window:
         # A removed token has log-probability -inf; any finite number gives it the entropy 0 that it has.
         np.copyto(self.entropy, -(probs * np.maximum(logs, -1e6)).sum(axis=1), where=known)
         np.copyto(self.top_ids[:, : ids.shape[1]], ids, where=known[:, None])
-        np.copyto(self.top_probs[:, : ids.shape[1]], best, where=known[:, None])
-        self._doubt()
+        # Kept as they are recorded, so that a later pass says the same whether it remembers them or reads them.
+        np.copyto(self.top_probs[:, : ids.shape[1]], recorded_top(best), where=known[:, None])
+        np.copyto(self.confidence, best[:, 0], where=self.noise)
         fresh = was_noise | changed
         self.states = np.where(fresh, S["proposed" if event.phase == "propose" else "revealed"], S["kept"])
         self.states[self.noise] = S["noise"]
@@ -232,14 +266,11 @@ class _Window:
         self.score = np.where(self.free, scores, np.nan)
         self.k = int(chosen.sum())
         self.cut = float(scores[chosen].min()) if self.k else None
-        self._doubt()
+        # Where there is noise, confidence is that of the best candidate.
+        np.copyto(self.confidence, self.top_probs[:, 0], where=chosen)
         self.states[self.states == S["proposed"]] = S["revealed"]
         self.states[chosen] = S["renoised"]
         return np.where(chosen, R["renoised"], R["kept"])
-
-    def _doubt(self) -> None:
-        """Where there is noise, confidence is that of the best candidate."""
-        self.confidence[self.noise] = self.top_probs[self.noise, 0]
 
 
 def _candidates(

@@ -72,6 +72,7 @@ def _segment_passes(job: Job, segment: Segment, free: Tensor) -> Iterator[Event]
     now = job.now = Progress(segment, list(enumerate(segment.steps)), free, free)
     while now.steps:
         index, level = now.steps.pop(0)
+        corrector = job.settings.corrector
         clock.start()
         before = job.canvas[:, start:stop].clone()
         log_probs, call = denoiser.denoise(job.canvas, start, stop, segment.block_size, active)
@@ -96,20 +97,21 @@ def _segment_passes(job: Job, segment: Segment, free: Tensor) -> Iterator[Event]
         )
         yield event
         if level.guided:
-            event = yield from _correct(job, now, event, before, draws, clock)
+            event = yield from _correct(job, corrector, event, before, draws, clock)
         if stop - start > 1 and not now.steps:
             # Whoever steps in here may ask for a further step, after which the block is committed anew.
             yield replace(event, phase="commit", seconds=0.0, free=now.free, noise=now.noise)
 
 
 def _correct(
-    job: Job, now: Progress, event: Event, before: Tensor, draws: Draws, clock: _Clock
+    job: Job, corrector: str, event: Event, before: Tensor, draws: Draws, clock: _Clock
 ) -> Generator[Event, None, Event]:
     """Verify where the score asks for it, then re-noise the worst of the proposal drawn from the tokens `before`.
 
     A proposal that was changed while it was under review is read again.
     """
-    denoiser, process, corrector = job.denoiser, job.model.process, job.settings.corrector
+    assert job.now is not None
+    denoiser, process, now = job.denoiser, job.model.process, job.now
     start, stop = event.segment.start, event.segment.stop
     proposal = job.canvas[:, start:stop].clone()
     log_p_ar = None

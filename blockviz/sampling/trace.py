@@ -7,6 +7,7 @@ round-trip exactly; a broken, foreign, newer, cut-short or huge file is refused 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import zlib
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from blockviz.base.writing import complete
+from blockviz.sampling.edits import Edit, EditError, Fork
 from blockviz.sampling.passes import (
     ATTENTION_STEPS,
     FORMAT,
@@ -50,8 +52,11 @@ __all__ = [
     "STATE_CODE",
     "TOP",
     "Check",
+    "Edit",
+    "EditError",
     "End",
     "Event",
+    "Fork",
     "Header",
     "LineReader",
     "LineWriter",
@@ -217,6 +222,19 @@ class Trace:
             ids[index, window] = entry.top_ids[:, 0]
             probabilities[index, window] = np.where(entry.top_ids[:, 0] >= 0, entry.top_probs[:, 0], np.nan)
         return ids, probabilities
+
+    def content_hash(self) -> str:
+        """SHA-256 of the run, in hexadecimal digits, equal for runs that are `same_content`."""
+        plain = replace(
+            self,
+            header=replace(self.header, run="", created=""),
+            passes=tuple(replace(entry, ms=0.0) for entry in self.passes),
+            end=replace(self.end, seconds=0.0),
+        )
+        digest = hashlib.sha256()
+        for line in plain.to_lines():
+            digest.update(line.encode("ascii"))
+        return digest.hexdigest()
 
     def same_content(self, other: Trace) -> bool:
         """Whether both are the same run in everything but run id, creation time, wall time and milliseconds."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from blockviz.sampling.edits import Fork
 from blockviz.sampling.passes import (
     PROBABILITY_SCALE,
     SCORE_SCALE,
@@ -99,6 +100,8 @@ class LineWriter:
             "versions": header.versions,
             "created": header.created,
         }
+        if header.fork is not None:
+            body["fork"] = fork_body(header.fork)
         return self._with_pieces(body, header.tokens)
 
     def _pass(self, p: Pass) -> dict[str, Any]:
@@ -161,6 +164,17 @@ class LineWriter:
             if known:
                 body["bytes"] = {str(token): raw.hex() for token, raw in known.items()}
         return body
+
+
+def fork_body(fork: Fork) -> dict[str, Any]:
+    """The entry `fork` of a header."""
+    return {
+        "parent": fork.parent,
+        "hash": fork.parent_hash,
+        "origin": fork.origin.to_dict(),
+        "edits": [edit.to_dict() for edit in fork.edits],
+        "rebuilt": fork.rebuilt,
+    }
 
 
 def _steps(values: Floats, scale: float) -> list[int | None] | None:

@@ -1,8 +1,8 @@
 """Reading the lines of a trace: checks everything, executes nothing, refuses the unknown with one sentence.
 
 Formats: 1 says nothing of the model's attention and cache (`ModelFacts` has the values that then held) and knows no
-recorded attention; 2 does. Files of either may lack the bytes of tokens. What was read from an older format is
-written in the newest.
+recorded attention; 2 does. Files of either may lack the bytes of tokens; only forks have an entry `fork`. What was read
+from an older format is written in the newest.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ from blockviz.sampling.trace_values import (
     checks_of,
     digits,
     fixed_point,
+    fork_of,
     model_of,
 )
 
@@ -74,7 +75,7 @@ _HEADER_KEYS = frozenset(
             "block_size",
             "tokens",
         ),
-        *("device", "versions", "created", "pieces", "bytes"),
+        *("device", "versions", "created", "fork", "pieces", "bytes"),
     )
 )
 _OPTIONAL_KEYS = frozenset((*FLOATS, "top", "noise", "attn", "checks", "pieces", "bytes"))
@@ -101,6 +102,7 @@ class LineReader:
         self._passes = 0
         self._format = FORMAT
         self._attention = 0
+        self._edits: frozenset[int] = frozenset()
 
     def read(self, line: str) -> Event:
         """The event of the next line."""
@@ -140,7 +142,7 @@ class LineReader:
                 f"it has the unknown format {version}; this BlockViz reads formats {OLDEST_FORMAT} to {FORMAT}."
             )
         self._format = version
-        check_keys(body, _HEADER_KEYS, _HEADER_KEYS - {"pieces", "bytes"})
+        check_keys(body, _HEADER_KEYS, _HEADER_KEYS - {"fork", "pieces", "bytes"})
         length = whole(body, "length", 1, MAX_LENGTH)
         self._learn(body)
         tokens = wholes(body, "tokens", None, 0, MAX_ID)
@@ -155,10 +157,13 @@ class LineReader:
         if not isinstance(versions, dict) or not all(isinstance(v, str) for v in versions.values()):
             refuse("versions", "an object of texts")
         self._known(tokens)
+        parsed = parse(settings)
+        fork = fork_of(body["fork"], length, parsed) if "fork" in body else None
+        self._edits = frozenset() if fork is None else frozenset(edit.at + 1 for edit in fork.edits)
         return Header(
             run=text_of(body, "run"),
             model=model_of(body["model"], version),
-            settings=parse(settings),
+            settings=parsed,
             prompt=text_of(body, "prompt"),
             length=length,
             block_size=whole(body, "block_size", 1, MAX_LENGTH),
@@ -166,6 +171,7 @@ class LineReader:
             device=text_of(body, "device"),
             versions=versions,
             created=text_of(body, "created"),
+            fork=fork,
         )
 
     def _pass(self, body: dict[str, Any], header: Header) -> Pass:
@@ -190,8 +196,11 @@ class LineReader:
         self._known(noise)
         checks = checks_of(body, length) if "checks" in body else self._checks
         alpha_t, alpha_s = two_numbers(body, "alpha", 0.0, 1.0)
+        phase = word_of(body, "phase", PHASES)
+        if (phase == "edit") != (self._passes in self._edits):
+            refuse("phase", "edit exactly where the header says that the run was edited")
         entry = Pass(
-            phase=word_of(body, "phase", PHASES),
+            phase=phase,
             block=whole(body, "block", 0, MAX_LENGTH),
             step=whole(body, "step", 0, MAX_ID),
             alpha_t=alpha_t,
@@ -270,6 +279,8 @@ class LineReader:
         check_keys(inner, names, names)
         if self._passes == 0:
             raise TraceError("the run ends before its first pass.")
+        if self._edits and max(self._edits) >= self._passes:
+            raise TraceError("the run ends before it was edited, as its header says it was.")
         if not isinstance(inner["stopped"], bool):
             refuse("stopped", "true or false")
         if whole(inner, "passes", 0, MAX_PASSES) != self._passes:

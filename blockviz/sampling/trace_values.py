@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64decode
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from blockviz.sampling.edits import Edit, EditError, Fork
 from blockviz.sampling.json_checks import check_keys, refuse, text_of, whole, wholes, word_of
 from blockviz.sampling.passes import (
     MAX_ATTENTION_CALL,
@@ -21,6 +23,7 @@ from blockviz.sampling.passes import (
     TraceError,
     unscaled,
 )
+from blockviz.sampling.settings import SamplerSettings, parse
 from blockviz.sampling.trace_lines import SCALES
 
 MAX_ID = 2**31 - 1
@@ -33,6 +36,8 @@ _RANGES = {
 }
 _NEW_MODEL_KEYS = frozenset({"x0_causal", "kv_bytes"})
 """What format 2 added to the model; to a pass it added `attn`."""
+_EDIT_KEYS = frozenset({"at", "renoise", "force", "freeze", "release", "settings"})
+MAX_EDITS = 1000
 
 
 def fixed_point(body: dict[str, Any], name: str, width: int) -> Floats:
@@ -129,3 +134,60 @@ def model_of(body: object, version: int) -> ModelFacts:
         head_dim=whole(body, "head_dim", 0, MAX_ID),
         **newer,
     )
+
+
+def fork_of(body: object, length: int, settings: SamplerSettings) -> Fork:
+    """The fork that a header on a canvas of `length` positions describes, whose edits end in its `settings`."""
+    names = frozenset({"parent", "hash", "origin", "edits", "rebuilt"})
+    if not isinstance(body, dict):
+        refuse("fork", "an object")
+    check_keys(body, names, names)
+    origin, rows = body["origin"], body["edits"]
+    if not isinstance(origin, dict):
+        refuse("origin", "an object")
+    if not isinstance(rows, list) or not 0 < len(rows) <= MAX_EDITS:
+        refuse("edits", f"a list of 1 to {MAX_EDITS}")
+    edits = [edit_of(row, length) for row in rows]
+    if any(second.at <= first.at for first, second in pairwise(edits)):
+        refuse("edits", "in the order of their passes")
+    fork = Fork(
+        parent=text_of(body, "parent"),
+        parent_hash=text_of(body, "hash"),
+        origin=parse(origin),
+        edits=tuple(edits),
+        rebuilt=whole(body, "rebuilt", 0, MAX_ID),
+    )
+    if fork.settings() != settings:
+        refuse("edits", "changes that end in the run's settings")
+    return fork
+
+
+def edit_of(body: object, length: int) -> Edit:
+    """The edit that an object describes, on a canvas of `length` positions."""
+    if not isinstance(body, dict):
+        raise TraceError("an edit must be an object.")
+    check_keys(body, _EDIT_KEYS, frozenset({"at"}))
+
+    def positions(name: str) -> tuple[int, ...]:
+        return tuple(wholes(body, name, None, 0, length - 1)) if name in body else ()
+
+    pairs = body.get("force", [])
+    if not isinstance(pairs, list):
+        refuse("force", "a list")
+    for pair in pairs:
+        if wholes({"force": pair}, "force", 2, 0, MAX_ID)[0] >= length:
+            refuse("force", f"pairs of a position below {length} and a token id")
+    settings = body.get("settings", {})
+    if not isinstance(settings, dict):
+        refuse("settings", "an object")
+    try:
+        return Edit(
+            at=whole(body, "at", 0, MAX_ID),
+            renoise=positions("renoise"),
+            force=tuple((pair[0], pair[1]) for pair in pairs),
+            freeze=positions("freeze"),
+            release=positions("release"),
+            settings=settings,
+        )
+    except EditError as error:
+        raise TraceError(str(error)) from None

@@ -381,7 +381,7 @@ HEADER, START, PROPOSE, RENOISE, END = 0, 1, 2, 4, 6
         (PROPOSE, "state", "00331-", "digits from 0 to 8"),
         (PROPOSE, "state", "00331²", "6 digits"),
         (PROPOSE, "why", "11226", "4 digits"),
-        (PROPOSE, "why", "1126", "digits from 0 to 5"),
+        (PROPOSE, "why", "1127", "digits from 0 to 6"),
         (PROPOSE, "conf", [0, 0, 0, 10001], "conf"),
         (PROPOSE, "conf", [0, 0, 0], "conf"),
         (PROPOSE, "conf", [None, 0, 0], "conf"),

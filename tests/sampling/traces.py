@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from blockviz.sampling.passes import PHASES, REASON_CODE, REASONS, STATE_CODE, STATES, VERDICTS
-from blockviz.sampling.settings import from_preset
-from blockviz.sampling.trace import Check, End, Event, Header, ModelFacts, Pass, Trace
+from blockviz.sampling.settings import SamplerSettings, from_preset
+from blockviz.sampling.trace import Check, Edit, End, Event, Fork, Header, ModelFacts, Pass, Trace
 
 MASK = 9
 
@@ -121,6 +121,21 @@ TEXTS = st.text(max_size=12)  # any Unicode, markup and line separators included
 
 
 @st.composite
+def forks(draw: st.DrawFn, origin: SamplerSettings, length: int, edited: list[int]) -> Fork:
+    """Any fork with edits that are the passes `edited` of its run."""
+    edits = []
+    for index in edited:
+        forced = draw(st.dictionaries(st.integers(0, length - 1), st.integers(0, MASK), max_size=2))
+        others = draw(st.sets(st.integers(0, length - 1), max_size=2)) - set(forced)
+        name = draw(st.sampled_from(["renoise", "freeze", "release"]))
+        changed = draw(
+            st.fixed_dictionaries({}, optional={"seed": st.integers(0, 9), "temperature": st.just(0.5)})
+        )
+        edits.append(Edit(at=index - 1, force=forced, settings=changed, **{name: others}))  # type: ignore[arg-type]
+    return Fork(draw(TEXTS), draw(TEXTS), origin, tuple(edits), draw(st.integers(0, 9)))
+
+
+@st.composite
 def traces(draw: st.DrawFn) -> Trace:
     """Any trace: odd lengths, empty windows, NaN and infinite numbers, any text."""
     length = draw(st.integers(1, 7))
@@ -131,7 +146,9 @@ def traces(draw: st.DrawFn) -> Trace:
     heads = {"none": 0, "mean": 1, "heads": model_facts().heads}[recording]
     passes = []
     nfe = [0, 0]
-    for index in range(draw(st.integers(1, 5))):
+    count = draw(st.integers(1, 5))
+    edited = draw(st.sets(st.integers(1, count - 1), max_size=2)) if count > 1 else set()
+    for index in range(count):
         start = draw(st.integers(0, length))
         stop = draw(st.integers(start, length))
         width = stop - start
@@ -157,7 +174,7 @@ def traces(draw: st.DrawFn) -> Trace:
         nfe[draw(st.integers(0, 1))] += draw(st.integers(0, 2))
         passes.append(
             Pass.record(
-                draw(st.sampled_from(PHASES)),
+                "edit" if index in edited else draw(st.sampled_from([p for p in PHASES if p != "edit"])),
                 tokens=draw(tokens),
                 states=draw(st.lists(st.integers(0, len(STATES) - 1), min_size=length, max_size=length)),
                 start=start,
@@ -188,6 +205,8 @@ def traces(draw: st.DrawFn) -> Trace:
                 **top,
             )
         )
+    settings = from_preset("arpc", record_attention=recording)
+    fork = draw(forks(settings, length, sorted(edited))) if edited else None
     head = header(
         length,
         draw(st.integers(1, length)),
@@ -195,7 +214,8 @@ def traces(draw: st.DrawFn) -> Trace:
         model=replace(
             model_facts(process), x0_causal=draw(st.booleans()), kv_bytes=draw(st.sampled_from([2, 4]))
         ),
-        settings=from_preset("arpc", record_attention=recording),
+        settings=settings if fork is None else fork.settings(),
+        fork=fork,
         prompt=draw(TEXTS),
         device=draw(TEXTS),
         versions=draw(st.dictionaries(TEXTS, TEXTS, max_size=2)),
