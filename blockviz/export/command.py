@@ -32,7 +32,11 @@ ENDINGS = (".gz", ".jsonl", ".json")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `python -m blockviz export`."""
     parser.add_argument(
-        "runs", nargs="+", type=any_path, metavar="RUN", help="trace file of a run (.jsonl.gz or .jsonl)"
+        "runs",
+        nargs="+",
+        type=any_path,
+        metavar="RUN",
+        help="trace file (.jsonl.gz or .jsonl), also one of several runs",
     )
     kinds = parser.add_argument_group("what to write (one or more)")
     for kind in KINDS:
@@ -84,10 +88,10 @@ def run_command(options: argparse.Namespace) -> list[Path]:
             asked = ", ".join(f"--{kind}" for kind in kinds)
             uses = " or ".join(f"--{kind}" for kind in kinds_of_it)
             raise ExportError(f"{option} does nothing with {asked}: allowed is only together with {uses}.")
-    traces = [_load(path) for path in options.runs]
+    loaded = [(trace, _name(path)) for path in options.runs for trace in _load(path)]
     return write(
-        traces,
-        [_name(path) for path in options.runs],
+        [trace for trace, _ in loaded],
+        [name for _, name in loaded],
         kinds,
         options.out,
         Options(
@@ -103,9 +107,9 @@ def run_command(options: argparse.Namespace) -> list[Path]:
     )
 
 
-def _load(path: Path) -> Trace:
+def _load(path: Path) -> list[Trace]:
     try:
-        return Trace.load(path)
+        return Trace.load_all(path)
     except TraceError as error:
         raise TraceError(f"The run {path} cannot be exported: {error}") from None
     except OSError as error:

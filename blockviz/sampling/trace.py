@@ -1,7 +1,8 @@
 """The trace of a run: settings plus all passes, as columns, as pandas frames, and as a file. Knows no torch.
 
 Files are the lines of `trace_lines` (the same the page streams), gzip-compressed when the name ends in `.gz`. They
-round-trip exactly; a broken, foreign, newer, cut-short or huge file is refused with one sentence (`TraceError`).
+round-trip exactly; a broken, foreign, newer, cut-short or huge file is refused with one sentence (`TraceError`). A file
+may hold several runs, one after another: `cat a.jsonl.gz b.jsonl.gz > both.jsonl.gz` makes one.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import gzip
 import hashlib
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -67,11 +68,14 @@ __all__ = [
     "Trace",
     "TraceError",
     "attention_weights",
+    "save_all",
 ]
 
 MAX_BYTES = 256 * 2**20
 """Bytes of a trace's lines (decompressed) and of its file."""
 MAX_LINE_BYTES = 4 * 2**20
+MOST_RUNS = 4
+"""Runs of one file, as many as the page shows side by side."""
 
 
 @dataclass(frozen=True)
@@ -268,43 +272,85 @@ class Trace:
     @classmethod
     def from_lines(cls, lines: Iterable[str]) -> Trace:
         """The trace of lines, with or without their newlines; raises `TraceError` with the reason."""
-        reader = LineReader()
-        passes = []
-        for line in lines:
-            event = reader.read(line)
-            if isinstance(event, Pass):
-                passes.append(event)
-        if reader.header is None:
-            raise TraceError("The trace is empty.")
-        if reader.end is None:
-            raise TraceError(f"The trace is cut short: it has {len(passes)} passes and no end.")
-        return cls(reader.header, tuple(passes), reader.end, reader.pieces, reader.raw)
+        traces = list(_traces(lines, most=1))
+        return traces[0]
+
+    @classmethod
+    def all_from_lines(cls, lines: Iterable[str]) -> list[Trace]:
+        """The traces of up to MOST_RUNS runs whose lines follow each other; raises `TraceError` with the reason."""
+        return list(_traces(lines, MOST_RUNS))
 
     def save(self, path: str | Path) -> None:
         """Write the trace to `path`, gzip-compressed if the name ends in .gz; replaces a file only when complete.
 
         Raises `TargetError` (an OSError) where no regular file can stand.
         """
-        target = Path(path)
-        text = "".join(self.to_lines()).encode("ascii")
-        if len(text) > MAX_BYTES:
-            raise TraceError(f"The trace has {len(text)} bytes; a trace file may have {MAX_BYTES}.")
-        with complete(target) as part:
-            part.write_bytes(gzip.compress(text, 6, mtime=0) if target.suffix == ".gz" else text)
+        save_all([self], path)
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
         """The trace in the file `path`, compressed or not; raises `TraceError` with the reason, or `OSError`."""
         with open(path, "rb") as raw:
-            size = os.fstat(raw.fileno()).st_size
-            if size > MAX_BYTES:
-                raise TraceError(f"The file has {size} bytes; a trace file may have {MAX_BYTES}.")
-            zipped = raw.read(2) == b"\x1f\x8b"
-            raw.seek(0)
-            return cls.from_lines(_bounded(gzip.open(raw) if zipped else raw))
+            return cls.from_lines(_lines_of(raw, MAX_BYTES))
+
+    @classmethod
+    def load_all(cls, path: str | Path) -> list[Trace]:
+        """The runs in the file `path`, one to MOST_RUNS; raises `TraceError` with the reason, or `OSError`."""
+        with open(path, "rb") as raw:
+            return cls.read_all(raw, MAX_BYTES)
+
+    @classmethod
+    def read_all(cls, raw: IO[bytes], most_bytes: int = MAX_BYTES) -> list[Trace]:
+        """The runs in an open binary file of at most `most_bytes`, unpacked or not; raises `TraceError`."""
+        return cls.all_from_lines(_lines_of(raw, most_bytes))
 
 
-def _bounded(file: IO[bytes] | gzip.GzipFile) -> Iterator[str]:
+def save_all(traces: Sequence[Trace], path: str | Path) -> None:
+    """Write up to MOST_RUNS runs into one file, one after another, as `cat` would; otherwise as `Trace.save`."""
+    if not 1 <= len(traces) <= MOST_RUNS:
+        raise TraceError(f"A file holds 1 to {MOST_RUNS} runs, not {len(traces)}.")
+    target = Path(path)
+    text = "".join(line for trace in traces for line in trace.to_lines()).encode("ascii")
+    if len(text) > MAX_BYTES:
+        raise TraceError(f"The trace has {len(text)} bytes; a trace file may have {MAX_BYTES}.")
+    with complete(target) as part:
+        part.write_bytes(gzip.compress(text, 6, mtime=0) if target.suffix == ".gz" else text)
+
+
+def _traces(lines: Iterable[str], most: int) -> Iterator[Trace]:
+    """The runs of lines that follow each other; what begins after the end of the last one allowed is refused."""
+    reader, passes, count = LineReader(), list[Pass](), 1
+    for line in lines:
+        if reader.end is not None and count < most:
+            yield Trace(reader.header, tuple(passes), reader.end, reader.pieces, reader.raw)  # type: ignore[arg-type]
+            reader, passes, count = LineReader(), [], count + 1
+        try:
+            event = reader.read(line)
+        except TraceError as error:
+            if count == 1:
+                raise
+            raise TraceError(f"Run {count} of the file: {error}") from None
+        if isinstance(event, Pass):
+            passes.append(event)
+    if reader.header is None:
+        raise TraceError("The trace is empty.")
+    if reader.end is None:
+        raise TraceError(f"The trace is cut short: it has {len(passes)} passes and no end.")
+    yield Trace(reader.header, tuple(passes), reader.end, reader.pieces, reader.raw)
+
+
+def _lines_of(raw: IO[bytes], most_bytes: int) -> Iterator[str]:
+    """The lines of an open file, unpacked where it is compressed; raises `TraceError` for one that is too large."""
+    size = raw.seek(0, os.SEEK_END)
+    if size > most_bytes:
+        raise TraceError(f"The file has {size} bytes; a trace file may have {most_bytes}.")
+    raw.seek(0)
+    zipped = raw.read(2) == b"\x1f\x8b"
+    raw.seek(0)
+    yield from _bounded(gzip.open(raw) if zipped else raw, most_bytes)
+
+
+def _bounded(file: IO[bytes] | gzip.GzipFile, most_bytes: int) -> Iterator[str]:
     """The lines of a file, never holding more than one, with the total size bounded while reading."""
     total = 0
     try:
@@ -312,8 +358,8 @@ def _bounded(file: IO[bytes] | gzip.GzipFile) -> Iterator[str]:
             total += len(line)
             if len(line) > MAX_LINE_BYTES:
                 raise TraceError(f"The trace has a line of more than {MAX_LINE_BYTES} bytes.")
-            if total > MAX_BYTES:
-                raise TraceError(f"The trace has more than {MAX_BYTES} bytes.")
+            if total > most_bytes:
+                raise TraceError(f"The trace has more than {most_bytes} bytes.")
             yield line.decode("utf-8")
     except UnicodeDecodeError:
         raise TraceError("The file is not text, so it is no trace.") from None

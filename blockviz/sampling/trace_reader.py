@@ -123,7 +123,7 @@ class LineReader:
             self.header = self._header(body)
             return self.header
         if self.end is not None:
-            raise TraceError("the run has already ended.")
+            raise TraceError("the run has already ended, and no more may follow it here.")
         if "end" in body:
             self.end = self._end(body)
             return self.end

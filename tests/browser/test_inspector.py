@@ -73,7 +73,7 @@ RUNS = {
     "entropy": with_settings(fake_run(length=32, block_size=8, prompt_length=9), corrector="entropy"),
     "kld": with_settings(fake_run(length=32, prompt_length=9), corrector="kld"),
     "random": with_settings(fake_run(length=32, prompt_length=9), corrector="random"),
-    "example": Trace.load(ASSETS / "examples" / "explore.jsonl.gz"),
+    "example": Trace.load(ASSETS / "examples" / "doubts-mend.jsonl.gz"),
 }
 
 READ = """([lines, positions]) => {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from blockviz.sampling import trace as trace_module
 from blockviz.sampling import trace_reader, trace_values
-from blockviz.sampling.trace import LineReader, LineWriter, Pass, Trace, TraceError
+from blockviz.sampling.trace import LineReader, LineWriter, Pass, Trace, TraceError, save_all
 from tests.sampling import traces as make
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "assets" / "examples"
@@ -247,7 +248,7 @@ def test_format_1_knows_nothing_of_format_2() -> None:
         Trace.from_lines([json.dumps(head), json.dumps(body)])
 
 
-@pytest.mark.parametrize("name", ["explore", "compare-a", "compare-b"])
+@pytest.mark.parametrize("name", ["doubts-mend", "where-it-looks", "two-people-uniform"])
 def test_the_bundled_runs_open(name: str, tmp_path: Path) -> None:
     trace = Trace.load(EXAMPLES / f"{name}.jsonl.gz")
     trace.save(tmp_path / "again.jsonl.gz")
@@ -471,3 +472,38 @@ def test_any_edit_gives_a_trace_or_a_reason(index: int, data: st.DataObject) -> 
         assert one_sentence(refusal)
     else:
         assert Trace.from_lines(trace.to_lines()) == trace
+
+
+def test_a_file_of_several_runs_is_the_files_one_after_another(tmp_path: Path) -> None:
+    runs = [make.small_trace(), make.small_trace()]
+    for number, trace in enumerate(runs):
+        trace.save(tmp_path / f"{number}.jsonl.gz")
+    save_all(runs, tmp_path / "both.jsonl.gz")
+    joined = b"".join((tmp_path / f"{number}.jsonl.gz").read_bytes() for number in range(2))
+    (tmp_path / "cat.jsonl.gz").write_bytes(joined)
+    assert Trace.load_all(tmp_path / "both.jsonl.gz") == Trace.load_all(tmp_path / "cat.jsonl.gz") == runs
+    assert Trace.load_all(tmp_path / "0.jsonl.gz") == runs[:1]
+    assert Trace.all_from_lines([line for trace in runs for line in trace.to_lines()]) == runs
+    with pytest.raises(TraceError, match="has already ended"):
+        Trace.load(tmp_path / "both.jsonl.gz")
+
+
+def test_a_file_of_several_runs_is_read_as_strictly_as_one(tmp_path: Path) -> None:
+    one = lines()
+    for following, says in (
+        (["{}"], "Run 2 of the file: Line 1 .* not the header"),
+        (one[:-1], "cut short"),
+        (one + one + one + one, "already ended"),
+        ([""], "Run 2"),
+    ):
+        with pytest.raises(TraceError, match=says) as caught:
+            Trace.all_from_lines(one + following)
+        assert one_sentence(caught.value)
+    for count in (0, 5):
+        with pytest.raises(TraceError, match="1 to 4 runs"):
+            save_all([make.small_trace()] * count, tmp_path / "x.jsonl.gz")
+    packed = io.BytesIO(gzip.compress("".join(one).encode()))
+    with pytest.raises(TraceError, match="more than 1000 bytes"):
+        Trace.read_all(packed, most_bytes=1000)
+    with pytest.raises(TraceError, match="has 3000 bytes; a trace file may have 1000"):
+        Trace.read_all(io.BytesIO(b"x" * 3000), most_bytes=1000)
