@@ -44,6 +44,11 @@ class NetworkConfig:
         """Width of one attention head."""
         return self.hidden_size // self.n_heads
 
+    @property
+    def kv_heads(self) -> int:
+        """Heads of keys and values, which a cache keeps."""
+        return self.n_heads
+
 
 class KVCache:
     """Preallocated keys and values of committed clean tokens, with room for the tokens of one pass behind them.
@@ -60,7 +65,7 @@ class KVCache:
         device: torch.device | str = "cpu",
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        shape = (config.n_blocks, batch, config.n_heads, capacity, config.head_dim)
+        shape = (config.n_blocks, batch, config.kv_heads, capacity, config.head_dim)
         self.keys = torch.zeros(shape, device=device, dtype=dtype)
         self.values = torch.zeros(shape, device=device, dtype=dtype)
         self.length = 0
@@ -317,7 +322,7 @@ class BlockDiT(nn.Module):
             mask = mask.unsqueeze(1)
         angles = self.rotary_emb(positions)
         condition = self.sigma_map() if self.sigma_map is not None else None
-        x = self.vocab_embed(tokens)
+        x = self.embed(tokens, positions)
         for layer, block in enumerate(self.blocks):
             store = (cache.keys[layer], cache.values[layer], used) if cache is not None else None
             # No later layer reads the tokens without output, so the last layer does not compute them.
@@ -327,6 +332,10 @@ class BlockDiT(nn.Module):
         if cache is not None:
             cache.length = used + commit
         return self.output_layer(x, condition)
+
+    def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """Vectors `[N, T, width]` that enter the first layer; `positions` are as in `forward`."""
+        return self.vocab_embed(tokens)
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:

@@ -23,9 +23,16 @@ from safetensors.torch import save_file
 from blockviz.diffusion.processes import Masked, Process, Uniform
 from blockviz.diffusion.schedules import SCHEDULES, Schedule
 from blockviz.models.block_dit import BlockDiT, NetworkConfig
+from blockviz.models.decoder import network
 from blockviz.models.fields import CheckpointError, Fields, read_json, shown
 from blockviz.models.tokens import Tokens
-from blockviz.models.weights import DERIVED_KEYS, LONGEST_CANVAS, load_tensors, network_config
+from blockviz.models.weights import (
+    DERIVED_KEYS,
+    LONGEST_CANVAS,
+    config_fields,
+    load_tensors,
+    network_config,
+)
 
 FORMAT = 1
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -164,7 +171,7 @@ def load(
         tokens = _load_tokens(path, info.vocab_size)
     config = network_config(path, info.vocab_size)
     state = load_tensors(path / "model.safetensors", config)
-    net = BlockDiT(config)
+    net = network(config)
     net.load_state_dict({k: v for k, v in state.items() if k not in DERIVED_KEYS}, strict=False)
     where = pick_device(device)
     net.requires_grad_(False).eval().to(where)
@@ -200,19 +207,7 @@ def save(
             raise CheckpointError(f"{name} is not finite in {dtype}, so the checkpoint was not written")
     save_file(state, folder / "model.safetensors")
     tokens.save(folder / "tokenizer.json")
-    config = {
-        "name": folder.name,
-        "type": "block-dit",
-        "hidden_size": net.config.hidden_size,
-        "cond_dim": net.config.cond_dim,
-        "length": net.config.length,
-        "n_blocks": net.config.n_blocks,
-        "n_heads": net.config.n_heads,
-        "dropout": net.config.dropout,
-        "attn_backend": "sdpa",
-        "x0_causal": net.config.x0_causal,
-    }
-    _write_json(folder / "config.json", config)
+    _write_json(folder / "config.json", {"name": folder.name, **config_fields(net.config)})
     hashes = {file: sha256(folder / file) for file in ("model.safetensors", "tokenizer.json")}
     _write_json(folder / "blockviz.json", {"format": FORMAT, **asdict(info), "sha256": hashes})
     return folder
@@ -294,8 +289,13 @@ def _write_json(path: Path, content: Mapping[str, Any]) -> None:
 def _load_tokens(path: Path, vocab_size: int) -> Tokens:
     if not os.path.isfile(path / "tokenizer.json"):
         raise CheckpointError(f"{path.name} has no tokenizer.json")
+    return read_tokens(path / "tokenizer.json", vocab_size)
+
+
+def read_tokens(file: Path, vocab_size: int) -> Tokens:
+    """The tokenizer of a tokenizer.json; raises CheckpointError where it is broken or knows more ids than the model."""
     try:
-        tokens = Tokens.from_file(path / "tokenizer.json")
+        tokens = Tokens.from_file(file)
         last = max(tokens.tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
     except Exception as error:  # tokenizers raises bare Exception for any malformed file
         raise CheckpointError(f"tokenizer.json cannot be read: {error}") from error

@@ -48,9 +48,9 @@ class Fields:
         """A number from `low` to `high`."""
         return float(self._value(name, _number(low, high), f"a number from {low} to {high}", default))
 
-    def flag(self, name: str) -> bool:
+    def flag(self, name: str, default: Any = _NEEDED) -> bool:
         """True or false."""
-        return bool(self._value(name, lambda value: isinstance(value, bool), "true or false"))
+        return bool(self._value(name, lambda value: isinstance(value, bool), "true or false", default))
 
     def text(self, name: str, default: Any = _NEEDED) -> Any:
         """A string."""

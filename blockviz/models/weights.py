@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import safe_open
@@ -12,6 +14,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from blockviz.models.block_dit import BlockDiT, NetworkConfig
+from blockviz.models.decoder import DecoderConfig, network
 from blockviz.models.fields import CheckpointError, Fields, read_json, shown
 
 # Released files may or may not hold the rotary frequencies. They follow from head_dim, and a 16-bit copy of them
@@ -51,8 +54,10 @@ def network_config(path: Path, known_tokens: int) -> NetworkConfig:
     length = content.whole("length", 1, LONGEST_CANVAS)
     dropout = content.number("dropout", 0, 1, 0.0)
     x0_causal = content.flag("x0_causal")
+    kind = content.choice("type", ("block-dit", "decoder"), "block-dit")
+    more = _decoder_fields(content) if kind == "decoder" else {}
     try:
-        return NetworkConfig(
+        return (DecoderConfig if kind == "decoder" else NetworkConfig)(
             hidden_size=hidden_size,
             n_blocks=n_blocks,
             n_heads=n_heads,
@@ -61,9 +66,41 @@ def network_config(path: Path, known_tokens: int) -> NetworkConfig:
             cond_dim=cond_dim if adaptive else 0,
             dropout=dropout,
             x0_causal=x0_causal,
+            **more,
         )
     except ValueError as error:
         raise CheckpointError(f"config.json does not fit together: {error}") from error
+
+
+def config_fields(config: NetworkConfig) -> dict[str, Any]:
+    """What config.json says of a network, in the released format; a decoder's own fields behind it."""
+    content: dict[str, Any] = {
+        "type": "decoder" if isinstance(config, DecoderConfig) else "block-dit",
+        "hidden_size": config.hidden_size,
+        "cond_dim": config.cond_dim,
+        "length": config.length,
+        "n_blocks": config.n_blocks,
+        "n_heads": config.n_heads,
+        "dropout": config.dropout,
+        "attn_backend": "sdpa",
+        "x0_causal": config.x0_causal,
+    }
+    own = {field.name for field in fields(DecoderConfig)} - {field.name for field in fields(NetworkConfig)}
+    return content | {name: value for name, value in asdict(config).items() if name in own}
+
+
+def _decoder_fields(content: Fields) -> dict[str, Any]:
+    rotary = content.content.get("rotary_base") is not None
+    flags = ("gated", "qkv_bias", "out_bias", "mlp_bias", "head_norms", "tied")
+    return {
+        "shared_heads": content.whole("shared_heads", 1, WIDEST),
+        "head_width": content.whole("head_width", 2, WIDEST),
+        "mlp_width": content.whole("mlp_width", 1, 16 * WIDEST),
+        "norm": content.choice("norm", ("rms", "layer")),
+        "norm_eps": content.number("norm_eps", 0, 1),
+        "rotary_base": content.number("rotary_base", 1, 1e12) if rotary else None,
+        **{flag: content.flag(flag) for flag in flags},
+    }
 
 
 def _shapes(path: Path) -> dict[str, tuple[int, ...]]:
@@ -98,7 +135,7 @@ def load_tensors(path: Path, config: NetworkConfig) -> dict[str, Tensor]:
     ) as error:  # safetensors, the file system and torch (for a type it lacks) each raise their own
         raise _unreadable(path, error) from error
     with torch.device("meta"):
-        _check_shapes(state, BlockDiT(config))
+        _check_shapes(state, network(config))
     for name, tensor in state.items():
         if tensor.dtype not in STORED:
             kinds = ", ".join(_type_name(dtype) for dtype in STORED)

@@ -14,7 +14,16 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from blockviz.base.command_line import Parser, any_path, device, folder_to_make, in_options, sentence, whole
+from blockviz.base.command_line import (
+    Parser,
+    any_path,
+    device,
+    folder,
+    folder_to_make,
+    in_options,
+    sentence,
+    whole,
+)
 from blockviz.models.checkpoint import CheckpointError, pick_device
 from blockviz.training.loop import Place, train
 from blockviz.training.recipes import RECIPES, Recipe
@@ -50,6 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--texts", type=whole(1, MAX_TEXTS), default=TextSource.most, help="texts to read at most"
     )
+    parser.add_argument(
+        "--decoder", type=folder, help="folder of a published causal decoder to start from (overlay-*)"
+    )
     parser.add_argument("--device", type=device, default="auto", help="auto, cuda, cuda:N, mps or cpu")
     parser.add_argument("--threads", type=whole(1, MAX_THREADS), help="CPU threads of this process")
     parser.add_argument("--resume", action="store_true", help="go on where the run in its folder stopped")
@@ -76,6 +88,7 @@ def run_command(arguments: argparse.Namespace) -> Path | None:
             run,
             place,
             source=TextSource(arguments.text, arguments.dataset, arguments.column, arguments.texts),
+            decoder=arguments.decoder,
             resume=arguments.resume or arguments.export_only,
             until=0 if arguments.export_only else arguments.until,
         )

@@ -41,11 +41,16 @@ class Corpus(Protocol):
         ...
 
 
-def open_corpus(recipe: Recipe, run: Path | None = None, source: TextSource | None = None) -> Corpus:
+def open_corpus(
+    recipe: Recipe,
+    run: Path | None = None,
+    source: TextSource | None = None,
+    given: Tokens | None = None,
+) -> Corpus:
     """The text a recipe learns from.
 
-    A tokenizer learned from text lies in `run`, or in the folder beside it of the run that the recipe starts from;
-    where it is in neither, it is learned now and written. Raises RunError when there is no text.
+    Where no tokenizer is `given`, one learned from text lies in `run`, or in the folder beside it of the run that the
+    recipe starts from; where it is in neither, it is learned now. `run` keeps it. Raises RunError without text.
     """
     if recipe.corpus == "math":
         return MathCorpus(recipe, Tokens(math_tokenizer.build()))
@@ -54,12 +59,14 @@ def open_corpus(recipe: Recipe, run: Path | None = None, source: TextSource | No
     if run is not None and recipe.starts_from is not None:
         places.append(run.parent / recipe.starts_from / TOKENIZER)
     found = next((place for place in places if place.exists()), None)
-    if found is not None:
+    if given is not None:
+        tokens = given
+    elif found is not None:
         tokens = Tokens.from_file(found)
     else:
         learned = [text for text in texts if split_of(text) == "train"]
         tokens = Tokens(byte_tokenizer.build(learned, recipe.vocabulary))
-    if places and found != places[0]:
+    if places and not places[0].exists():
         places[0].parent.mkdir(parents=True, exist_ok=True)
         tokens.save(places[0])
     corpus = TextCorpus(recipe, tokens, texts)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,14 @@ from tqdm import tqdm
 from blockviz.diffusion.processes import Masked, Uniform
 from blockviz.models.block_dit import BlockDiT, NetworkConfig
 from blockviz.models.checkpoint import ModelInfo, save
+from blockviz.models.decoder import network
 from blockviz.training.batches import Example
 from blockviz.training.corpus import Corpus, open_corpus
 from blockviz.training.curriculum import LEVELS, count_levels
 from blockviz.training.objective import predict, weighted_loss
 from blockviz.training.optimiser import Optimiser
 from blockviz.training.preparation import block_sizes, prepare
-from blockviz.training.recipes import RECIPES, Recipe
+from blockviz.training.recipes import Recipe
 from blockviz.training.run_plots import plot_losses, plot_noise
 from blockviz.training.runfiles import (
     LOSSES,
@@ -35,10 +36,10 @@ from blockviz.training.runfiles import (
     VALIDATION,
     Log,
     RunError,
-    finished_weights,
     load_state,
     save_state,
 )
+from blockviz.training.starting import Start, fit_state, fit_vocabulary, start_of
 from blockviz.training.text_source import TextSource
 from blockviz.training.validation import Validation, validate
 
@@ -74,7 +75,7 @@ class Trainer:
         recipe: Recipe,
         place: Place,
         autocast: bool = True,
-        start: dict[str, torch.Tensor] | None = None,
+        start: Start | None = None,
         corpus: Corpus | None = None,
     ) -> None:
         self.recipe = recipe
@@ -82,23 +83,27 @@ class Trainer:
         self.autocast = autocast
         self.corpus = corpus if corpus is not None else open_corpus(recipe)
         self.tokens = self.corpus.tokens
-        size = self.tokens.vocab_size
+        shape = start.shape if start is not None else None
+        size = self.tokens.vocab_size if shape is None else shape.vocab_size
         self.process: Masked | Uniform = (
             Masked(size + 1, size) if recipe.process == "masked" else Uniform(size)
         )
-        config = NetworkConfig(
-            hidden_size=recipe.hidden_size,
-            n_blocks=recipe.n_blocks,
-            n_heads=recipe.n_heads,
-            length=recipe.canvas,
-            vocab_size=self.process.vocab_size,
-        )
-        self.net = BlockDiT(config)
+        if shape is None:
+            shape = NetworkConfig(
+                hidden_size=recipe.hidden_size,
+                n_blocks=recipe.n_blocks,
+                n_heads=recipe.n_heads,
+                length=recipe.canvas,
+                vocab_size=size,
+            )
+        self.net = network(replace(shape, vocab_size=self.process.vocab_size))
         self.net.initialise(torch.Generator().manual_seed(recipe.seed))
         if start is not None:
-            self.net.load_state_dict(fit_vocabulary(start, self.process.vocab_size), strict=False)
+            self.net.load_state_dict(fit_vocabulary(start.weights, self.process.vocab_size), strict=False)
         self.net.to(place.device).train()
         self.optimiser = Optimiser(self.net, recipe)
+        if start is not None and start.state is not None:
+            self.optimiser.restore(fit_state(start.state, self.process.vocab_size))
         self.step = 0
         self.seconds = 0.0
 
@@ -186,7 +191,7 @@ class Trainer:
             block_sizes=recipe.block_sizes,
             block_weights=recipe.stages[-1].block_weights,
             schedule=recipe.schedule,
-            task=recipe.corpus,
+            task=None if recipe.from_decoder else recipe.corpus,
             training={
                 "recipe": recipe.name,
                 "steps": self.step,
@@ -226,6 +231,7 @@ def train(
     place: Place,
     *,
     source: TextSource | None = None,
+    decoder: Path | None = None,
     resume: bool = False,
     until: int | None = None,
     validate_every: int = 500,
@@ -235,13 +241,11 @@ def train(
 ) -> Trainer:
     """Run a recipe to its end (or to step `until`) with its files in `run`; returns the trainer.
 
-    The run that a recipe starts from lies beside `run`, in a folder of its recipe's name. Raises RunError when a run
-    that is to be resumed or started from is not there, was made with another recipe, or has not ended.
+    What it starts from is `start_of`'s matter. Raises RunError when a run that is to be resumed or started from is not
+    there, was made with another recipe, or has not ended.
     """
-    start = None
-    if recipe.starts_from is not None and not resume:
-        start = finished_weights(run.parent / recipe.starts_from, RECIPES[recipe.starts_from])
-    corpus = open_corpus(recipe, run, source)
+    start = start_of(recipe, run, decoder) if recipe.from_decoder or not resume else None
+    corpus = open_corpus(recipe, run, source, start.tokens if start is not None else None)
     trainer = Trainer(recipe, place, autocast, start, corpus)
     if resume:
         tensors, progress = load_state(run, recipe)
@@ -281,21 +285,6 @@ def train(
         plot_losses(run)
         plot_noise(run)
     return trainer
-
-
-def fit_vocabulary(weights: dict[str, torch.Tensor], vocab_size: int) -> dict[str, torch.Tensor]:
-    """Weights of a network without MASK for one with a MASK as last token, or unchanged where the sizes agree.
-
-    To the old network a token of pure noise looked like any token, so the mean of all embeddings stands for it.
-    """
-    embedding = weights["vocab_embed.embedding"]
-    if len(embedding) == vocab_size:
-        return weights
-    fitted = dict(weights)
-    fitted["vocab_embed.embedding"] = torch.cat([embedding, embedding.mean(dim=0, keepdim=True)])
-    for name in ("output_layer.linear.weight", "output_layer.linear.bias"):
-        fitted[name] = torch.cat([weights[name], torch.zeros_like(weights[name][:1])])
-    return fitted
 
 
 def _loss_row(trainer: Trainer, result: StepResult) -> dict[str, float | int | None]:

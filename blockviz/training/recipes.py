@@ -53,6 +53,8 @@ class Stage:
 class Recipe:
     """One training run: `stages` one after the other, from fresh weights or from those another recipe ended with.
 
+    The optimiser's state comes along where it `keeps_optimiser`. A recipe `from_decoder` overlays a published causal
+    decoder, whose shape and tokenizer it takes.
     `canvas` in tokens; `batch` in sequences per optimiser step over all processes; `muon_rate` and `adamw_rate` are
     the peak learning rates of the trunk's matrices and of the rest; `muon_decay` is the matrices' weight decay.
     `vocabulary` is the size of a tokenizer learned from the text; the word problems have their own. `losses` has one
@@ -64,6 +66,8 @@ class Recipe:
     process: Process
     stages: tuple[Stage, ...]
     starts_from: str | None = None
+    keeps_optimiser: bool = False
+    from_decoder: bool = False
     block_sizes: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 128)
     corpus: CorpusName = "math"
     canvas: int = 128
@@ -116,7 +120,7 @@ class Recipe:
         stage = replace(
             self.stages[-1], steps=steps, rate=1.0, rate_steps=0, warmup_steps=min(100, steps // 10)
         )
-        return replace(self, stages=(stage,), starts_from=None)
+        return replace(self, stages=(stage,), starts_from=None, keeps_optimiser=False)
 
 
 # First the arithmetic tables, with much practice and every block size; then the stories, more and more of them left to
@@ -208,6 +212,16 @@ def _stories(name: str, process: Process, stages: tuple[Stage, ...], starts_from
     )
 
 
+def _overlay(name: str, process: Process) -> Recipe:
+    return replace(
+        _stories(name, process, STORY_STAGES, None),
+        from_decoder=True,
+        # A trained trunk is to be bent, not to be thrown away.
+        muon_rate=2e-3,
+        adamw_rate=2e-4,
+    )
+
+
 RECIPES: dict[str, Recipe] = {
     # Uniform noise learned to read the stories twice as fast as masked noise, so both models start from it.
     "math-base": Recipe("math-base", "uniform", BASE_STAGES),
@@ -217,6 +231,15 @@ RECIPES: dict[str, Recipe] = {
     "math-uniform": Recipe(
         "math-uniform", "uniform", MATH_STAGES, starts_from="math-base", muon_decay=0.05, seed=1
     ),
+    # An AR model, and denoisers overlaid on AR models: on our own, and on published decoders.
+    "stories-ar": replace(
+        _stories("stories-ar", "uniform", (Stage(3000, (1.0,), warmup_steps=100),), None), block_sizes=(1,)
+    ),
+    "stories-overlay": replace(
+        _stories("stories-overlay", "uniform", STORY_STAGES, "stories-ar"), keeps_optimiser=True
+    ),
+    "overlay-masked": _overlay("overlay-masked", "masked"),
+    "overlay-uniform": _overlay("overlay-uniform", "uniform"),
     "stories-base": _stories("stories-base", "uniform", STORY_BASE_STAGES, None),
     "stories-masked": _stories("stories-masked", "masked", STORY_STAGES, "stories-base"),
     "stories-uniform": _stories("stories-uniform", "uniform", STORY_STAGES, "stories-base"),

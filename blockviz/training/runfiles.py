@@ -69,13 +69,12 @@ def _check_recipe(folder: Path, stored: dict[str, Any], recipe: Recipe, step: in
             raise RunError(f"the run in {folder} was made with {key} = {found!r}, not {wanted[key]!r}")
 
 
-def finished_weights(folder: Path, recipe: Recipe) -> dict[str, Tensor]:
-    """The averaged weights a run of this recipe ended with; raises RunError when it is not there or not at its end."""
+def finished_state(folder: Path, recipe: Recipe) -> dict[str, Tensor]:
+    """The state a run of this recipe ended with; raises RunError when it is not there or not at its end."""
     tensors, progress = load_state(folder, recipe)
     if progress["step"] < recipe.steps:
         raise RunError(f"the run in {folder} stands at step {progress['step']} of {recipe.steps}")
-    prefix = "average/"
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+    return tensors
 
 
 class Log:
