@@ -19,6 +19,7 @@
       this.follow = false;
       this.speed = 1;
       this.pace = "pass";
+      this.alignment = null; // nobody chose: runs keep the time that the pace counts in
       this.loop = false;
       this._asked = 0;
       this._clock = 0;
@@ -39,18 +40,21 @@
       this.redraw();
     }
 
+    /** The players that are in use: a side of Compare without a run is not. */
+    get used() {
+      return this.players.filter((player) => !player.unused);
+    }
     get loaded() {
       return this.players.filter((player) => player.run.passes.length > 0);
     }
     /** The player whose passes are counted: the one whose run lasts longest. The others keep its time. */
     get lead() {
-      let best = null;
-      let longest = -1;
-      for (const player of this.loaded) {
-        const lasts = BlockViz.clock.time(player.run, player.run.last, this._pace());
-        if (lasts > longest) [best, longest] = [player, lasts];
-      }
-      return best;
+      const { loaded } = this;
+      return loaded[BlockViz.align.lead(loaded.map((player) => player.run), this.axis)] || null;
+    }
+    /** What the runs of the group are aligned by now. */
+    get axis() {
+      return BlockViz.align.axis(this.loaded.map((player) => player.run), this.alignment || this.pace);
     }
     get last() {
       const lead = this.lead;
@@ -63,19 +67,14 @@
     /** The pass that a player is to show; one beyond its last once its run is over before the lead's. */
     target(player) {
       const { lead, pass } = this;
-      const pace = this._pace();
-      if (pace === "pass" || !lead || player === lead || player.run.passes.length === 0) return pass;
-      const { clock } = BlockViz;
-      const time = clock.time(lead.run, pass, pace);
-      const { run } = player;
-      return time > clock.time(run, run.last, pace) ? run.last + 1 : clock.passAt(run, time, pace);
+      if (!lead || player === lead || player.run.passes.length === 0) return pass;
+      return BlockViz.align.beside(lead.run, pass, player.run, this.axis);
     }
     /** Where pass k of a player's run lies among the passes of the lead. */
     place(player, k) {
-      const { lead } = this;
-      const pace = this._pace();
-      if (pace === "pass" || !lead || player === lead) return k;
-      return BlockViz.clock.passFrom(lead.run, BlockViz.clock.time(player.run, k, pace), pace);
+      const { lead, axis } = this;
+      if (axis === "pass" || !lead || player === lead) return k;
+      return BlockViz.align.passFrom(lead.run, BlockViz.align.time(player.run, k, axis), axis);
     }
     get live() {
       return this.loaded.some((player) => player.live);
@@ -136,8 +135,15 @@
 
     /** What sets the time: "pass", "nfe" or "ms"; what the leading run shows stays on screen. */
     setPace(pace) {
+      this._realign(() => (this.pace = pace in BlockViz.clock.PACES ? pace : "pass"));
+    }
+    /** What runs are aligned by, one of BlockViz.align.AXES; null leaves it to the pace. */
+    setAlignment(axis) {
+      this._realign(() => (this.alignment = Object.hasOwn(BlockViz.align.AXES, axis || "") ? axis : null));
+    }
+    _realign(change) {
       const shown = new Map(this.loaded.map((player) => [player, Math.min(this.target(player), player.run.last)]));
-      this.pace = pace in BlockViz.clock.PACES ? pace : "pass";
+      change();
       this._led = this.lead;
       if (shown.has(this._led)) this.pass = shown.get(this._led);
       this._owed = 0;
@@ -150,10 +156,10 @@
     /** A run has grown beyond the one that led: the pass number means its passes from here on. */
     _relead() {
       const [old, lead] = [this._led, this.lead];
-      const pace = this._pace();
+      const { axis } = this;
       this._led = lead;
-      if (!old || !lead || old === lead || pace === "pass" || old.run.passes.length === 0) return;
-      this.pass = BlockViz.clock.passAt(lead.run, BlockViz.clock.time(old.run, this.pass, pace), pace);
+      if (!old || !lead || old === lead || axis === "pass" || old.run.passes.length === 0) return;
+      this.pass = BlockViz.align.passAt(lead.run, BlockViz.align.time(old.run, this.pass, axis), axis);
     }
 
     /** To the nearest of `marks(run)` before (by < 0) or after the pass on screen. */
@@ -265,12 +271,12 @@
     _drawn(player) {
       const target = this.target(player);
       const ahead = target - player.shown;
-      const slow = this.playing && this._pace() !== "pass" && player.shown >= 0 && ahead > 1 && ahead <= BEHIND;
+      const slow = this.playing && this.axis !== "pass" && player.shown >= 0 && ahead > 1 && ahead <= BEHIND;
       return slow ? player.shown + 1 : target;
     }
 
     state() {
-      const players = this.players.map((player) => player.state());
+      const players = this.used.map((player) => player.state());
       const first = players.find((state) => state.passes > 0) || players[0];
       return Object.assign({}, first, {
         playing: this.moving,
@@ -278,6 +284,7 @@
         live: this.live,
         speed: this.speed,
         pace: this.pace,
+        alignment: this.axis,
         loop: this.loop,
         group: this.name,
         players,

@@ -216,7 +216,7 @@
     players.push(control);
     return {
       feed(text) {
-        control.feed(text);
+        BlockViz.compare.fed(control, text);
         const chip = document.querySelector(".bv-header .bv-chip");
         if (chip && options.transport) chip.textContent = modelLine(control.run);
       },
@@ -277,6 +277,7 @@
 
   BlockViz.parts = { header, form, player, transport, result };
   BlockViz.showTab = showTab;
+  BlockViz.tabNow = () => document.body.dataset.bvTab || "explore";
   BlockViz.chooseTheme = chooseTheme;
   BlockViz.chosenTheme = () => chosen;
   BlockViz.over = (name) => forms[name] && forms[name].over();

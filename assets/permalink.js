@@ -120,7 +120,7 @@
   function arrive(name) {
     const bus = BlockViz.bus(name);
     const runs = bus.loaded.map((player) => player.run);
-    if (!runs.length || runs.length < bus.players.length || bus.live) return;
+    if (!runs.length || runs.length < bus.used.length || bus.live) return;
     if (wanted.again && (!wanted.past || runs.some((run) => wanted.past.includes(run.id)))) {
       // A run that never came (its settings were refused) must not hold the address for ever.
       if (wanted.past && wanted.begun && !forms[name].busy()) wanted = null;

@@ -158,8 +158,20 @@
       this.bus.grown(this, false);
     }
 
-    /** Take the whole growing trace text; what was read before is not read again. */
+    /** The run goes, and the empty player stays. */
+    clear() {
+      if (!this.run.header) return;
+      this.run.clear();
+      this.shown = -1;
+      this._broke = false;
+      this.frame.classList.add("is-empty");
+      this.note.hidden = true;
+      this.bus.grown(this, false);
+    }
+
+    /** Take the whole growing trace text; what was read before is not read again. An empty one takes the run away. */
     feed(text) {
+      if (!text) return this.clear();
       if (!this.frame.isConnected) this.root.replaceChildren(this.frame);
       const report = this.run.feed(text);
       if (report.reset) this._fresh = true;

@@ -19,6 +19,11 @@
       this._clear();
     }
 
+    /** Forget everything: there is no run. */
+    clear() {
+      this._clear();
+    }
+
     _clear() {
       this.id = null;
       this.header = null;

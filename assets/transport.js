@@ -20,6 +20,7 @@
   };
 
   const SPEED_HELP = "Playback speed; 1× is 6 passes or 6 network calls a second, or real time, by the pace (− +)";
+  const ALIGN_HELP = "Which passes of the runs are shown beside each other";
   const PACE_HELP = "What sets the time of playback (t)";
   /* Jumps: what (a method of the bus too), its name, keys back and forward, words. */
   const JUMPS = [
@@ -90,6 +91,10 @@
       for (const [pace, { name, help }] of Object.entries(BlockViz.clock.PACES)) this.pace.append(el("option", { value: pace, text: name, title: help }));
       this._name(this.pace, "pace");
       this.pace.addEventListener("change", () => bus.setPace(this.pace.value));
+      this.align = el("select", { class: "bv-pill bv-align", "aria-label": "Alignment of the runs", hidden: true });
+      for (const [axis, { name, help }] of Object.entries(BlockViz.align.AXES)) this.align.append(el("option", { value: axis, text: "aligned " + name, title: help }));
+      this._name(this.align, "align");
+      this.align.addEventListener("change", () => bus.setAlignment(this.align.value));
       this.loop = this._toggle("loop", "Loop: begin again at the end (l)", () => bus.setLoop(!bus.loop));
       this.present = this._toggle("present", "Present: full screen, the canvas and one view (p)", () => BlockViz.present.toggle(bus));
       this.speed = el("select", { class: "bv-pill", "aria-label": "Playback speed", title: SPEED_HELP });
@@ -108,7 +113,7 @@
         el("div", { class: "bv-buttons" }, first.button, back.button, this.play.button, forward.button, last.button),
         el("div", { class: "bv-track" }, this.ticks, this.scrubber),
         el("div", { class: "bv-jumps" }, ...JUMPS.map((jump) => this._jump(...jump))),
-        el("div", { class: "bv-extras" }, this.head, this.pace, this.speed, this.loop, this.present, help),
+        el("div", { class: "bv-extras" }, this.head, this.align, this.pace, this.speed, this.loop, this.present, help),
       );
       this.root.append(this.bar);
     }
@@ -153,6 +158,7 @@
       if (this.pace.value !== bus.pace) this.pace.value = bus.pace;
       const pace = `${PACE_HELP}. ${BlockViz.clock.PACES[bus.pace].help}.`;
       if (this.pace.title !== pace) this.pace.title = pace;
+      this._drawAlignment();
       BlockViz.mark(this.loop, "aria-pressed", String(bus.loop));
       BlockViz.mark(this.present, "aria-pressed", String(BlockViz.present.on));
       const live = bus.live;
@@ -162,11 +168,24 @@
       this._drawMarks(last);
     }
 
+    /** Only several runs are aligned; while one still grows, those that need its end are aligned by pass. */
+    _drawAlignment() {
+      const { bus, align } = this;
+      const many = bus.loaded.length > 1;
+      if (align.hidden === many) align.hidden = !many;
+      if (!many) return;
+      const chosen = bus.alignment || bus.axis;
+      if (align.value !== chosen) align.value = chosen;
+      const until = chosen === bus.axis ? "" : ` As long as a run grows or has no times: ${BlockViz.align.AXES[bus.axis].name}.`;
+      const title = `${ALIGN_HELP}. ${BlockViz.align.AXES[chosen].help}.${until}`;
+      if (align.title !== title) align.title = title;
+    }
+
     /** Ticks where a block begins, dots where tokens were thrown back; one line of dots per run. */
     _drawMarks(last) {
       const players = this.bus.loaded;
       const runs = players.map((player) => player.run);
-      const key = last + this.bus.pace + ":" + runs.map((run) => run.id + run.blocks.length + "." + run.renoises.length).join();
+      const key = last + this.bus.axis + ":" + runs.map((run) => run.id + run.blocks.length + "." + run.renoises.length).join();
       if (key === this._marks) return;
       const now = performance.now();
       if (this.bus.live && this._drawn && now - this._drawn < 120) {

@@ -1,14 +1,19 @@
-"""The Compare tab: one prompt and seed on two configurations, two players under one transport, the whole-run table."""
+"""The Compare tab: two to four runs of one prompt, each with its player, under one transport; the table of whole runs.
+
+Runs that were not asked for in its form (an opened file, a fork beside its parent) come in through `Screen`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
 
 from blockviz.sampling.settings import SettingsError
-from blockviz.ui.controls import FormError, read_compare
+from blockviz.sampling.trace import Trace
+from blockviz.ui.controls import SIDES, FormError, read_compare
 from blockviz.ui.player_component import part, player
 from blockviz.ui.runner import Runner, Update, refusal
 from blockviz.ui.serving import Asset
@@ -16,10 +21,43 @@ from blockviz.ui.summary import Summary, comparison
 
 PLACE = "compare"
 OVER = "() => { window.BlockViz.over('compare'); }"
+SHOW = "() => { window.BlockViz.compare.show(); }"
+"""For an event that has put runs into the sides: shows the tab with them."""
 
 
-def build(runner: Runner, files: dict[str, Asset], spec: str, examples: tuple[str, str], result: str) -> None:
-    """Put the tab into the current Blocks; `examples` are the two runs it opens with, as lines.
+@dataclass(frozen=True)
+class Screen:
+    """Where runs are shown beside each other: any event of the page can put some there.
+
+    Its `outputs` take what `values` gives; `SHOW` as the script of a following step opens the tab:
+    `event(lambda ...: screen.values(runs), ..., screen.outputs).then(None, None, None, js=SHOW)`.
+    """
+
+    players: tuple[gr.HTML, ...]
+    table: gr.HTML
+
+    @property
+    def outputs(self) -> list[gr.HTML]:
+        """The components that show the runs."""
+        return [*self.players, self.table]
+
+    def values(self, runs: Sequence[Trace | str]) -> tuple[str, ...]:
+        """A value for each of `outputs`: one to four runs (traces, or their lines as text) from the left, in order.
+
+        Raises ValueError for none or more than four, TraceError for lines that are no trace.
+        """
+        if not 1 <= len(runs) <= len(self.players):
+            raise ValueError(f"Compare shows 1 to {len(self.players)} runs, not {len(runs)}")
+        texts = ["".join(run.to_lines()) if isinstance(run, Trace) else run for run in runs]
+        empty = [""] * (len(self.players) - len(texts))
+        table = comparison(*map(summary_of, texts)) if len(texts) == 2 else ""
+        return (*texts, *empty, table)
+
+
+def build(
+    runner: Runner, files: dict[str, Asset], spec: str, examples: tuple[str, str], result: str
+) -> Screen:
+    """Put the tab into the current Blocks and give its screen; `examples` are the two runs it opens with, as lines.
 
     These and `result`, their table as JSON, are sent when the tab is first opened, so that they do not delay the
     first paint of the page.
@@ -31,28 +69,33 @@ def build(runner: Runner, files: dict[str, Asset], spec: str, examples: tuple[st
         )
         part("transport", files, classes="bv-card", elem_id="compare-transport", group=PLACE)
         with gr.Row(elem_classes=["bv-pair"]):
-            first = player(files, group=PLACE, suffix="-a", elem_id="player-a")
-            second = player(files, group=PLACE, suffix="-b", elem_id="player-b")
+            players = tuple(
+                player(files, group=PLACE, suffix="-" + side, elem_id="player-" + side) for side in SIDES
+            )
         table = part("result", files, classes="bv-card", elem_id="compare-result")
+    screen = Screen(players, table)
 
-    def open_tab() -> tuple[str, str, str]:
+    def open_tab() -> tuple[str, ...]:
         return (*examples, result)
 
-    def generate(event: gr.EventData, request: gr.Request) -> Iterator[tuple[Any, Any, str, Any]]:
+    def generate(event: gr.EventData, request: gr.Request) -> Iterator[tuple[Any, ...]]:
         try:
             asked = read_compare(event._data)
         except (FormError, SettingsError) as error:
-            yield gr.skip(), gr.skip(), refusal(error).status(), gr.skip()
+            yield (*[gr.skip()] * len(screen.outputs), refusal(error).status())
             return
         for update in runner.updates(request.session_hash or "", PLACE, asked):
             yield shown(update)
 
-    def shown(update: Update) -> tuple[Any, Any, str, Any]:
+    def shown(update: Update) -> tuple[Any, ...]:
         if not update.runs:
-            return gr.skip(), gr.skip(), update.status(), gr.skip()
-        a, b = update.runs["a"], update.runs["b"]
-        done = update.state == "done"
-        return a.text, b.text, update.status(), comparison(a.summary, b.summary) if done else gr.skip()
+            return (*[gr.skip()] * len(screen.outputs), update.status())
+        texts = [update.runs[side].text if side in update.runs else "" for side in SIDES]
+        table: Any = gr.skip()
+        if update.state == "done":
+            pair = len(update.runs) == 2
+            table = comparison(*(run.summary for run in update.runs.values())) if pair else ""
+        return (*texts, table, update.status())
 
     def stop(request: gr.Request) -> None:
         runner.signals.stop(request.session_hash or "", PLACE)
@@ -61,20 +104,19 @@ def build(runner: Runner, files: dict[str, Asset], spec: str, examples: tuple[st
     run = form.generate(
         generate,
         None,
-        [first, second, form, table],
+        [*screen.outputs, form],
         api_name=PLACE + "_form",
         concurrency_limit=None,
         **hidden,
     )
     run.then(None, None, None, js=OVER, **hidden)
     form.stop(stop, None, None, queue=False, concurrency_limit=None, **hidden)
-    form.open(open_tab, None, [first, second, table], concurrency_limit=None, **hidden)
+    form.open(open_tab, None, [*players[:2], table], concurrency_limit=None, **hidden)
+    return screen
 
 
 def summary_of(lines: str) -> Summary:
     """The figures of a recorded run; empty for an empty text."""
-    from blockviz.sampling.trace import Trace
-
     summary = Summary()
     if lines:
         for event in Trace.from_lines(lines.splitlines()).events():

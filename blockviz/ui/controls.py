@@ -40,6 +40,8 @@ SLIDERS = ("block_size", "steps")
 SWITCHES = ("predictor", "corrector", "record_attention")
 """Settings on which it depends which others apply."""
 MAX_PROMPT = 4000
+SIDES = "abcd"
+"""The sides of Compare; the first two are always there."""
 SHOWN_EXAMPLES = 5
 DEFAULT_PRESET = "arpc"
 PROCESS_WORDS = {"masked": "masked noise", "uniform": "uniform noise"}
@@ -93,10 +95,12 @@ def read_explore(data: object) -> Request:
 
 
 def read_compare(data: object) -> dict[str, Request]:
-    """The runs that Compare asks for, by side; raises `FormError` with the side before the field's name."""
+    """The two to four runs that Compare asks for, by side; raises `FormError` with the side before the field's name."""
     form = _mapping(data)
     requests = {}
-    for side in ("a", "b"):
+    for side in SIDES:
+        if side in SIDES[2:] and side not in form:
+            break
         try:
             requests[side] = _request(form, _mapping(form.get(side)))
         except SettingsError as error:

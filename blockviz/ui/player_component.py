@@ -60,7 +60,7 @@ def part(
 def player(
     files: dict[str, Asset], *, value: str = "", group: str, suffix: str = "", elem_id: str
 ) -> gr.HTML:
-    """One player: canvas, facts and views of a run; `suffix` "-a" or "-b" makes it a side of Compare."""
+    """One player: canvas, facts and views of a run; `suffix` "-a" to "-d" makes it a side of Compare."""
     return part(
         "player",
         files,

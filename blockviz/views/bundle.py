@@ -26,6 +26,7 @@ PLAYER_SCRIPTS = (
     "inspector.js",
     "head.js",
     "clock.js",
+    "align.js",
     "bus.js",
     "transport.js",
     "keys.js",
@@ -33,9 +34,10 @@ PLAYER_SCRIPTS = (
     "present.js",
     "player.js",
 )
-PAGE_SCRIPTS = ("fields.js", "silence.js", "forms.js", "permalink.js", "page.js")
+PAGE_SCRIPTS = ("fields.js", "silence.js", "forms.js", "compare.js", "permalink.js", "page.js")
 STYLES = (
     "theme.css",
+    "compare.css",
     "player.css",
     "transport.css",
     "present.css",

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from blockviz.sampling.trace import Trace
+from blockviz.views.alignment import AXES, Axis, beside, leading, times
 from tests.browser.fake_runs import fake_run
 from tests.browser.test_player import address, browser, feed, page, show, state  # noqa: F401 (fixtures)
 
@@ -262,3 +263,57 @@ def test_reduced_motion_still_plays_when_asked(browser: Browser, address: str) -
     calm.keyboard.press("Space")
     assert state(calm)["playing"] is True
     calm.close()
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_runs_are_aligned_as_in_python(page: Page, axis: Axis) -> None:  # noqa: F811
+    page.evaluate("single()")
+    page.evaluate("pair()")
+    pairs = [
+        (fake_run(seed=31), fake_run("uniform", seed=32, steps=2)),
+        (fake_run(seed=33, block_size=4, steps=2), fake_run(seed=34, block_size=32, steps=4)),
+        (fake_run(seed=35, length=48), fake_run(seed=36, length=64)),
+    ]
+    for one, other in pairs:
+        runs = [
+            replace(trace, passes=tuple(replace(p, ms=0.75) for p in trace.passes)) for trace in (one, other)
+        ]
+        for name, trace in zip("ab", runs, strict=True):
+            feed(page, trace, name)
+        page.evaluate("(axis) => BlockViz.bus('compare').setAlignment(axis)", axis)
+        own = [times(trace, axis) for trace in runs]
+        lead = own[leading(own)]
+        shown = page.evaluate(
+            """() => { const bus = BlockViz.bus("compare");
+                 return Array.from({ length: bus.last + 1 }, (_, k) => { bus.seek(k);
+                   return bus.players.map((player) => [Math.min(bus.target(player), player.run.last),
+                                                       bus.target(player) > player.run.last]); }); }"""
+        )
+        assert shown == [[list(beside(lead, k, line)) for line in own] for k in range(len(lead))]
+    page.keyboard.press("End")
+    page.evaluate("frame()")
+    tags = [page.locator(f"[data-testid=facts-{name}] .bv-tag").inner_text() for name in "ab"]
+    held = [beside(lead, len(lead) - 1, line)[1] for line in own]
+    assert [bool(tag) for tag in tags] == held
+    assert all(tag == f"ended at pass {len(line) - 1}" for tag, line in zip(tags, own, strict=True) if tag)
+
+
+def test_the_alignment_is_chosen_where_there_are_several_runs(page: Page) -> None:  # noqa: F811
+    page.evaluate("single()")
+    feed(page, fake_run(seed=37))
+    assert page.locator(".bv-align:visible").count() == 0
+    page.evaluate("pair()")
+    for name, steps in (("a", 3), ("b", 2)):
+        feed(page, fake_run(seed=38, steps=steps), name)
+    box = page.locator(".bv-align:visible")
+    assert box.input_value() == "pass"
+    page.select_option("[data-testid=pace]", "nfe")
+    page.evaluate("frame()")
+    assert box.input_value() == "nfe", "until one is chosen, runs are aligned by what the pace counts"
+    box.select_option("share")
+    page.keyboard.press("End")
+    page.evaluate("frame()")
+    page.select_option("[data-testid=pace]", "pass")
+    assert state(page)["alignment"] == "share"
+    page.evaluate("frame()")
+    assert page.locator(".bv-tag:visible").all_inner_texts() in ([], ["", ""])
