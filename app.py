@@ -9,8 +9,12 @@ import socket
 import sys
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from blockviz.base.command_line import Parser, folder, sentence, shown, whole
+from blockviz.base.command_line import Parser, add_release, folder, name_or_path, sentence, shown, whole
+
+if TYPE_CHECKING:
+    from blockviz.models.released import Release
 
 CHECKPOINTS = Path(__file__).resolve().parent / "checkpoints"
 MAX_PORT = 65535
@@ -43,6 +47,16 @@ def read_flags(arguments: list[str] | None = None) -> argparse.Namespace:
         metavar="FOLDER",
         help="folder with one folder per checkpoint (default: checkpoints beside this file)",
     )
+    parser.add_argument(
+        "--model",
+        type=name_or_path,
+        action="append",
+        default=[],
+        metavar="MODEL",
+        help="one more model to offer: a folder in BlockGen's released format, or hf:OWNER/REPO/SUBFOLDER; may be "
+        "given more than once",
+    )
+    add_release(parser)
     return parser.parse_args(arguments)
 
 
@@ -58,7 +72,12 @@ def main(arguments: list[str] | None = None) -> int:
     from blockviz.ui.page import build, launch_options
     from blockviz.ui.wording import serving
 
-    page = build(flags.models, flags.device, EXAMPLE_PROMPTS)
+    try:
+        found = _releases(flags) if flags.model else []
+    except ValueError as error:  # CheckpointError, whose module brings torch
+        sys.stderr.write("app.py: " + sentence(str(error)))
+        return 2
+    page = build(flags.models, flags.device, EXAMPLE_PROMPTS, found)
     try:
         page.demo.launch(
             server_name=flags.host, server_port=flags.port, prevent_thread_lock=True, **launch_options(page)
@@ -71,6 +90,14 @@ def main(arguments: list[str] | None = None) -> int:
     threading.Thread(target=page.runner.warm_up, name="warm-up", daemon=True).start()
     page.demo.block_thread()
     return 0
+
+
+def _releases(flags: argparse.Namespace) -> list[Release]:
+    """The models named with --model, fetched where they are not here yet; raises CheckpointError."""
+    from blockviz.models.released import Told, release
+
+    told = Told(flags.process, flags.tokenizer, flags.block_sizes, flags.block_weights)
+    return [release(spec, told) for spec in flags.model]
 
 
 def refused_address(host: str, port: int) -> str | None:

@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from blockviz.base.command_line import (
     Parser,
+    add_release,
     any_path,
     device,
     in_options,
@@ -37,6 +38,7 @@ from blockviz.evaluation.accuracy import (
     evaluate,
     held_out,
 )
+from blockviz.evaluation.gsm8k import evaluate_programs, read_questions
 from blockviz.evaluation.model_card import recipe_of, write_card
 from blockviz.evaluation.sweep import Cell, sweep
 from blockviz.evaluation.tables import accuracy_markdown
@@ -49,9 +51,9 @@ from blockviz.models.checkpoint import (
     Model,
     find,
     list_models,
-    load,
     pick_device,
 )
+from blockviz.models.released import Told, open_model
 from blockviz.models.tokens import UnknownText
 from blockviz.sampling.run import stream
 from blockviz.sampling.settings import (
@@ -134,6 +136,13 @@ def _parser() -> argparse.ArgumentParser:
         help="problems at once (default: %(default)s)",
     )
     score.add_argument(
+        "--gsm8k",
+        type=any_path,
+        metavar="FILE",
+        help="answer the problems of a file in GSM8K's format instead, with a Python function that is worked out and "
+        "never executed",
+    )
+    score.add_argument(
         "--table",
         type=target,
         metavar="FILE",
@@ -162,7 +171,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "model", type=name_or_path, metavar="MODEL", help="name of a checkpoint, or its folder"
+        "model",
+        type=name_or_path,
+        metavar="MODEL",
+        help="name of a checkpoint, its folder, or hf:OWNER/REPO/SUBFOLDER for one released at the Hugging Face Hub",
     )
     parser.add_argument(
         "--folder", type=any_path, default=CHECKPOINTS, help="folder in which names are looked up"
@@ -170,6 +182,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", type=device, default="auto", help="auto, cuda, cuda:N, mps or cpu (default: %(default)s)"
     )
+    add_release(parser)
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
@@ -208,7 +221,8 @@ def _settings(options: argparse.Namespace) -> SamplerSettings:
 
 def _load(options: argparse.Namespace) -> Model:
     pick_device(options.device)  # refused before the weights are read
-    return load(options.model, options.device, folder=options.folder)
+    told = Told(options.process, options.tokenizer, options.block_sizes, options.block_weights)
+    return open_model(options.model, options.device, folder=options.folder, told=told)
 
 
 def _models(options: argparse.Namespace) -> None:
@@ -275,6 +289,9 @@ def _evaluate(options: argparse.Namespace) -> None:
     model = _load(options)
     if options.card:
         recipe_of(model)  # a model without one has no card, which must not show after hours of measuring
+    if options.gsm8k is not None:
+        _evaluate_programs(options, model, settings)
+        return
     if options.table is not None:
         table = sweep(
             model,
@@ -308,6 +325,25 @@ def _evaluate(options: argparse.Namespace) -> None:
         f"{result.problems} problems, {result.nfe_per_problem:.1f} network calls a problem, "
         f"AR NLL {result.ar_nll:.3f} nats a token, {result.seconds:.1f} s"
     )
+
+
+def _evaluate_programs(options: argparse.Namespace, model: Model, settings: SamplerSettings) -> None:
+    questions = read_questions(options.gsm8k, options.problems)
+    with tqdm(total=len(questions), unit="problem", delay=BAR_DELAY, leave=False) as bar:
+        result = evaluate_programs(
+            model, settings, questions, batch_size=options.batch_size, progress=bar.update
+        )
+    if options.json:
+        report = {**asdict(result), "model": model.name, "hash": model.content_hash}
+        print(json.dumps({**report, "device": str(model.device), "settings": settings.to_dict()}))
+        return
+    print(
+        f"{100 * result.accuracy:.1f}% right (95%: {100 * result.low:.1f} to {100 * result.high:.1f}), "
+        f"{result.problems} problems ({result.left_out} left out, too long for the canvas), "
+        f"{result.nfe_per_problem:.1f} network calls a problem, {result.seconds:.1f} s"
+    )
+    for reason, count in result.no_answer.items():
+        print(printable(f"  {count} without an answer: {reason}"))
 
 
 def _bars(problems: int) -> Callable[[Cell, int, int], Progress]:

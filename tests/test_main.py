@@ -231,7 +231,7 @@ def test_a_pipe_is_refused_before_the_run_and_stays(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("work began")
 
-    monkeypatch.setattr("blockviz.__main__.load", never)
+    monkeypatch.setattr("blockviz.__main__.open_model", never)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for arguments in (

@@ -14,6 +14,8 @@ from blockviz.base.writing import TargetError, file_to_write
 
 LONGEST_VALUE = 60
 """Characters of a value that a complaint repeats."""
+MOST_SIZES = 20
+"""Block sizes that one model may be trained with."""
 _LONGEST_WORD = 240
 _LONGEST_SENTENCE = 2000
 
@@ -72,6 +74,56 @@ def device(text: str) -> str:
     if not re.fullmatch(r"auto|cpu|mps|cuda(:(0|[1-9][0-9]?))?", text):
         raise _refusal(text, "auto, cuda, cuda:N, mps or cpu")
     return text
+
+
+def block_sizes(text: str) -> tuple[int, ...]:
+    """The type of an argument that lists block sizes, `1,16`: rising whole numbers."""
+    parts = text.split(",")
+    if len(parts) <= MOST_SIZES and all(re.fullmatch(r"[1-9][0-9]{0,4}", part) for part in parts):
+        sizes = tuple(map(int, parts))
+        if list(sizes) == sorted(set(sizes)):
+            return sizes
+    raise _refusal(text, "rising whole numbers with commas between them, as in 1,16")
+
+
+def block_weights(text: str) -> tuple[float, ...]:
+    """The type of an argument that lists weights, `0.05,0.95`: numbers from 0 to 1 with the sum 1."""
+    read = number(0, 1)
+    try:
+        weights = tuple(map(read, text.split(",")))
+    except argparse.ArgumentTypeError:
+        weights = ()
+    if len(weights) <= MOST_SIZES and abs(sum(weights) - 1) <= 1e-6:
+        return weights
+    raise _refusal(text, "numbers from 0 to 1 with the sum 1 and commas between them, as in 0.05,0.95")
+
+
+def add_release(parser: argparse.ArgumentParser) -> None:
+    """The flags that say of a released checkpoint what its files do not."""
+    group = parser.add_argument_group(
+        "released checkpoints",
+        "What the files of a checkpoint in BlockGen's released format do not say; needed only where its path does not "
+        "say it either.",
+    )
+    group.add_argument("--process", choices=("masked", "uniform"), help="the noise it was trained to remove")
+    group.add_argument(
+        "--tokenizer",
+        type=name_or_path,
+        metavar="NAME",
+        help="its tokenizer: a name at the Hugging Face Hub, or the path of a tokenizer.json",
+    )
+    group.add_argument(
+        "--block-sizes",
+        type=block_sizes,
+        metavar="N,N",
+        help="the block sizes it was trained with, as in 1,16",
+    )
+    group.add_argument(
+        "--block-weights",
+        type=block_weights,
+        metavar="W,W",
+        help="their weights in training, as in 0.05,0.95",
+    )
 
 
 def folder(text: str) -> Path:

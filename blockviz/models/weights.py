@@ -103,6 +103,14 @@ def _decoder_fields(content: Fields) -> dict[str, Any]:
     }
 
 
+def vocabulary_of(path: Path) -> int:
+    """How many tokens the embedding in a weights file knows; no tensor is read. Raises CheckpointError."""
+    embedding = _shapes(path).get("vocab_embed.embedding", ())
+    if len(embedding) != 2:
+        raise CheckpointError(f"{path.name} has no vocab_embed.embedding of two dimensions")
+    return embedding[0]
+
+
 def _shapes(path: Path) -> dict[str, tuple[int, ...]]:
     try:
         with safe_open(path, "pt") as file:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
@@ -20,6 +20,9 @@ from blockviz.ui.serving import Asset, app_options, assets
 from blockviz.ui.summary import comparison
 from blockviz.ui.wording import LINK, TABS, THEMES, TITLE
 
+if TYPE_CHECKING:
+    from blockviz.models.released import Release
+
 # Sessions whose last values Gradio keeps; each holds at most the traces that its players show.
 SESSIONS = 64
 
@@ -33,9 +36,11 @@ class Page:
     files: dict[str, Asset]
 
 
-def build(folder: Path | str, device: str, prompts: Sequence[Example]) -> Page:
-    """The page for the checkpoints in `folder`; imports no torch and loads no checkpoint."""
-    runner = Runner(folder, device)
+def build(
+    folder: Path | str, device: str, prompts: Sequence[Example], releases: Sequence[Release] = ()
+) -> Page:
+    """The page for the checkpoints in `folder` and for `releases`; imports no torch and loads no checkpoint."""
+    runner = Runner(folder, device, releases)
     files = assets()
     # The folder's whole path is nobody's business.
     choices = Choices(runner.shelf.offers(), prompts, Path(folder).name)

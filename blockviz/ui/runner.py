@@ -6,12 +6,12 @@ import json
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
 from threading import Event as Signal
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from blockviz.sampling.passes import Header
 from blockviz.sampling.settings import SettingsError
@@ -29,6 +29,9 @@ from blockviz.ui.wording import (
     too_much_attention,
     waiting,
 )
+
+if TYPE_CHECKING:
+    from blockviz.models.released import Release
 
 LARGEST = 4_000_000
 """Characters of one run that the page keeps; a canvas of 1024 positions and 256 passes has half of that."""
@@ -68,8 +71,8 @@ def refusal(error: FormError | SettingsError) -> Update:
 class Runner:
     """Owns the models, the turns at the device and the stop signals of all tabs."""
 
-    def __init__(self, folder: Path | str, device: str = "auto") -> None:
-        self.shelf = Shelf(folder, device)
+    def __init__(self, folder: Path | str, device: str = "auto", releases: Sequence[Release] = ()) -> None:
+        self.shelf = Shelf(folder, device, releases)
         self.signals = Signals()
         self._turns = Turns()
         self._places = Places()

@@ -1,7 +1,7 @@
 """The models the page may offer: listed without torch, loaded on first use, the most recent few kept.
 
-Only names found in the folder given at start-up are ever opened; a name from the page is looked up here, never
-joined to a path unseen.
+Only what was given at start-up is ever opened, by name: the checkpoints of one folder, and releases named on the
+command line. A name from the page is looked up here, never joined to a path unseen.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from blockviz.models.fields import CheckpointError, read_json
 
 if TYPE_CHECKING:
     from blockviz.models.checkpoint import Model
+    from blockviz.models.released import Release
 
 KEPT = 4
 SMALL = 20_000_000
@@ -43,26 +45,30 @@ class Offer:
 
 
 class Shelf:
-    """Loads models of one folder for one device; safe to use from several threads."""
+    """Loads models of one folder, and `releases`, for one device; safe to use from several threads."""
 
-    def __init__(self, folder: Path | str, device: str = "auto") -> None:
+    def __init__(self, folder: Path | str, device: str = "auto", releases: Sequence[Release] = ()) -> None:
         self.folder = Path(folder)
+        self.releases = {release.name: release for release in releases}
         self.device = device
         self._loaded: OrderedDict[str, Model] = OrderedDict()
         self._lock = threading.Lock()
         self._loading = threading.Lock()
 
     def offers(self) -> list[Offer]:
-        """The checkpoints of the folder, the bundled pair first; whether each is sound shows when it is loaded.
+        """The releases, then the checkpoints of the folder, the bundled pair first; whether each is sound shows when it
+        is loaded.
 
-        Empty where the folder cannot be listed. A folder whose name is no text cannot be asked for and is left out.
+        None of a folder that cannot be listed. A folder whose name is no text cannot be asked for and is left out, as
+        is one with the name of a release.
         """
+        released = [_release_offer(release) for release in self.releases.values()]
         try:
             folders = [path for path in self.folder.iterdir() if _is_offered(path)]
         except OSError:
-            return []
+            return released
         folders.sort(key=lambda path: (path.name not in PREFERRED, path.name))
-        return [_offer(path) for path in folders]
+        return released + [_offer(path) for path in folders if path.name not in self.releases]
 
     def holds(self, name: str) -> bool:
         """Whether this model is loaded already."""
@@ -83,7 +89,10 @@ class Shelf:
                     return self._loaded[name]
             from blockviz.models.checkpoint import load
 
-            model = load(self.folder / name, self.device)
+            if name in self.releases:
+                model = self.releases[name].load(self.device)
+            else:
+                model = load(self.folder / name, self.device)
             _set_threads(model)
             with self._lock:
                 self._loaded[name] = model
@@ -131,4 +140,16 @@ def _offer(path: Path) -> Offer:
         parameters=_count(training, "parameters") if isinstance(training, dict) else None,
         layers=_count(network, "n_blocks"),
         heads=_count(network, "n_heads"),
+    )
+
+
+def _release_offer(release: Release) -> Offer:
+    return Offer(
+        name=release.name,
+        process=release.info.process,
+        length=release.info.length,
+        task=None,
+        parameters=None,
+        layers=release.config.n_blocks,
+        heads=release.config.n_heads,
     )

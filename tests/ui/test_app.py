@@ -24,7 +24,10 @@ def test_help_names_every_flag_and_loads_nothing_heavy() -> None:
     )
     result = run(code)
     assert result.stdout.strip().endswith("0 []"), result.stderr
-    assert all(flag in result.stdout for flag in ("--host", "--port", "--device", "--models"))
+    assert all(
+        flag in result.stdout
+        for flag in ("--host", "--port", "--device", "--models", "--model ", "--process")
+    )
 
 
 @pytest.mark.parametrize(
@@ -41,6 +44,9 @@ def test_help_names_every_flag_and_loads_nothing_heavy() -> None:
         ["--models", ""],
         ["--models", "a\0b"],
         ["--device", "tpu"],
+        ["--process", "gaussian"],
+        ["--block-sizes", "16,1"],
+        ["--block-weights", "0.5,0.6"],
         ["--models", "/nowhere"],
         ["--what"],
     ],
