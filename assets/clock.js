@@ -37,7 +37,7 @@
     const why = run.passes[k].why;
     for (let i = 0; i < why.length; i++) {
       const reason = why.charCodeAt(i) - 48;
-      if (reason >= 2 && reason <= 4 && !quiet(run, k)) return true;
+      if (((reason >= 2 && reason <= 4) || reason === 6) && !quiet(run, k)) return true;
     }
     const [now, before] = [run.tokens(k), run.tokens(k - 1)];
     for (let pos = 0; pos < now.length; pos++) if (now[pos] !== before[pos]) return true;

@@ -43,6 +43,7 @@
       verify: "verify",
       renoise: "re-noise",
       commit: "commit",
+      edit: "edit",
     },
     phaseHelp: {
       start: "The prompt is in place, everything else is the prior (pure noise).",
@@ -51,6 +52,7 @@
       verify: "One network call in autoregressive mode; it scores the proposal token by token.",
       renoise: "No network call; the positions with the highest scores go back to noise.",
       commit: "No network call; the block is finished and enters the KV cache with the next pass.",
+      edit: "No network call; a person stepped in and changed the run, which goes on from here: a fork.",
     },
     state: {
       prompt: "prompt",
@@ -71,6 +73,7 @@
       renoised: "re-noised by the corrector",
       noise: "drawn from the noise again",
       kept: "kept",
+      forced: "put there by a person",
       prior: "drawn from the prior",
     },
     /* Short names of what decided a re-noising; the long help lives with the settings. */

@@ -84,7 +84,7 @@
       const rate = run.tokensPerCall(k);
       put("rate", Number.isNaN(rate) ? "–" : rate.toFixed(rate < 9.995 ? 2 : 1));
       const name = BlockViz.WORDS.phase[pass.phase] || pass.phase;
-      const stepped = pass.phase !== "start" && pass.phase !== "commit" && typeof pass.step === "number" && pass.step >= 0;
+      const stepped = !["start", "commit", "edit"].includes(pass.phase) && typeof pass.step === "number" && pass.step >= 0;
       BlockViz.write(this.chip, stepped ? `${name} · step ${pass.step + 1}` : name);
       BlockViz.mark(this.chip, "data-phase", pass.phase);
       const help = BlockViz.WORDS.phaseHelp[pass.phase] || "";
@@ -108,7 +108,8 @@
       const masked = run.process === "masked";
       const corrector = settings.corrector || "none";
       const guided = corrector !== "none" && settings.predictor !== "autoregressive";
-      const key = [masked, guided, corrector, settings.predictor].join();
+      const edited = Boolean(run.header.fork);
+      const key = [masked, guided, corrector, settings.predictor, edited].join();
       if (key === this._key) return;
       this._key = key;
       const items = [["prompt", "prompt"], ["unopened", "not opened"]];
@@ -120,7 +121,7 @@
         const words = BlockViz.WORDS.score[corrector] || BlockViz.WORDS.score.none;
         const score = corrector === "random" ? "" : `, ${words.name}${words.unit ? ` in ${words.unit}` : ""}`;
         items.push(["renoised", "re-noised" + score]);
-      }
+      } else if (edited) items.push(["renoised", "re-noised"]);
       items.push(["committed", "committed"], ["after_end", "after the end"]);
       const story = BlockViz.panels && BlockViz.panels.story;
       if (guided && story && story.verifiers.includes(corrector)) items.push(["other", story.player.legend]);

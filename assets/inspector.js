@@ -245,7 +245,7 @@
     _line(row) {
       const { run } = this;
       const { phase_words: phases, reasons } = this.words;
-      const stepped = row.phase !== "start" && row.phase !== "commit";
+      const stepped = !["start", "commit", "edit"].includes(row.phase);
       // As on the canvas: a re-noised position shows what was thrown back.
       const shown = row.state === "renoised" && row.number > 0 ? run.tokens(row.number - 1)[this.pos] : row.token;
       const go = el("button", { type: "button", tabindex: "-1", class: "bv-life-go", text: String(row.number), "aria-label": `${this.words.panel.pass} ${row.number}` });

@@ -108,12 +108,29 @@
     return lines.length ? lines : [words.quiet];
   }
 
+  /** What a person did to the position in the edit that is pass k. */
+  function edited(run, k, pos, words) {
+    const edit = run.editAt(k);
+    if (!edit) return [words.edit_none];
+    const lines = [];
+    if ((edit.force || []).some((pair) => pair[0] === pos)) {
+      const p = run.confidence(k)[pos - run.passes[k].win[0]];
+      const name = Number.isNaN(p) ? "edit_unknown" : "edit_forced";
+      lines.push(N.fill(words[name], { token: N.quoted(run.piece(run.tokens(k)[pos])), p: N.percent(p) }));
+    }
+    if ((edit.renoise || []).includes(pos)) lines.push(words.edit_renoised);
+    if ((edit.freeze || []).includes(pos)) lines.push(words.edit_frozen);
+    if ((edit.release || []).includes(pos)) lines.push(words.edit_released);
+    return lines.length ? lines : [words.edit_none];
+  }
+
   /** What the decision about the position at pass k was compared with, in sentences. */
   function compared(run, k, pos) {
     const { words, scores } = BlockViz.panels.life;
     const pass = run.passes[k];
     if (run.states(k)[pos] === BlockViz.STATE_CODE.prompt) return [words.given];
     if (pass.phase === "start") return [words.prior];
+    if (pass.phase === "edit") return edited(run, k, pos, words);
     if (pos < pass.win[0] || pos >= pass.win[1]) return [N.fill(words.elsewhere, { k, block: pass.block + 1 })];
     if (pass.phase === "commit") return [words.commit];
     return pass.phase === "denoise" || pass.phase === "propose" ? drawn(run, k, pos, words) : doubted(run, k, pos, words, scores);

@@ -73,6 +73,7 @@
     if (pass.phase === "start") return W.start;
     const why = [...pass.why];
     const free = why.length - countOf(why, (code) => code === REASON.prompt);
+    if (pass.phase === "edit") return edited(run.editAt(k), W);
     if (pass.phase === "commit") return N.fill(W.commit, { block: pass.block + 1, free: N.count(free, "token") });
     const fresh = countOf(why, (code) => code === REASON.revealed || code === REASON.resampled);
     if (pass.phase === "propose") return N.fill(fresh === free ? W.propose_all : W.propose, { new: fresh, free: N.count(free, "token") });
@@ -83,6 +84,19 @@
       return N.fill(held ? W.denoise : W.denoise_all, { new: N.count(fresh, "token"), kept, left: held });
     }
     return pass.phase === "verify" ? verified(run, k, W) : thrown(run, k, W);
+  }
+
+  const plain = (value) => (value === true ? "on" : value === false ? "off" : String(value));
+
+  /** What an edit changes, in one sentence. */
+  function edited(edit, W) {
+    const parts = [];
+    for (const name of ["force", "renoise", "freeze", "release"]) {
+      if (edit && edit[name]) parts.push(N.fill(W["edit_" + name], { tokens: N.count(edit[name].length, "token") }));
+    }
+    const changed = Object.entries((edit && edit.settings) || {}).map(([name, value]) => `${name.replaceAll("_", " ")} ${plain(value)}`);
+    if (changed.length) parts.push(N.fill(W.edit_settings, { changed: changed.join(", ") }));
+    return parts.length ? N.fill(W.edit, { what: parts.join(", ") }) : W.edit_nothing;
   }
 
   function verified(run, k, W) {
@@ -124,10 +138,13 @@
     const pass = run.passes[k];
     const found = {};
     if (!parts.includes(pass.phase)) return found;
-    const first = k - parts.indexOf(pass.phase);
-    for (let j = Math.max(0, first); j <= Math.min(run.last, first + parts.length); j++) {
-      const other = run.passes[j];
-      if (parts.includes(other.phase) && other.block === pass.block && other.step === pass.step) found[other.phase] = j;
+    // A person may step in between, and have the proposal read again: the nearest pass of each phase counts.
+    for (const by of [-1, 1]) {
+      for (let j = k; j >= 0 && j <= run.last; j += by) {
+        const other = run.passes[j];
+        if (!(parts.includes(other.phase) || other.phase === "edit") || other.block !== pass.block || other.step !== pass.step) break;
+        if (parts.includes(other.phase) && !(other.phase in found)) found[other.phase] = j;
+      }
     }
     return found;
   }

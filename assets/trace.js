@@ -5,7 +5,7 @@
   const BlockViz = (window.BlockViz = window.BlockViz || {});
 
   const STATES = ["prompt", "unopened", "noise", "proposed", "revealed", "kept", "renoised", "committed", "after_end"];
-  const REASONS = ["none", "prompt", "revealed", "resampled", "renoised", "kept"];
+  const REASONS = ["none", "prompt", "revealed", "resampled", "renoised", "kept", "forced"];
   const CODE = Object.fromEntries(STATES.map((name, code) => [name, code]));
   /* Format 2 added to the model what kind of attention and cache it has, and to a pass its attention weights. */
   const FORMAT = 2;
@@ -160,12 +160,11 @@
       // A draw may land on the token that stood there; it still changed hands, so the reason counts.
       for (let i = 0; i < why.length; i++) {
         const reason = why.charCodeAt(i) - 48;
-        if (reason >= 2 && reason <= 4) changed[row + win[0] + i] = k;
+        if ((reason >= 2 && reason <= 4) || reason === 6) changed[row + win[0] + i] = k;
       }
       const previous = k > 0 ? this.passes[k - 1] : null;
-      if (data.phase !== "start" && (previous === null || previous.phase === "start" || previous.block !== data.block)) {
-        this.blocks.push({ block: data.block, pass: k });
-      }
+      const open = this.blocks.length ? this.blocks[this.blocks.length - 1].block : -1;
+      if (data.phase !== "start" && data.phase !== "edit" && data.block !== open) this.blocks.push({ block: data.block, pass: k });
       if (data.phase === "renoise") this.renoises.push(k);
       const checks = data.checks || (previous ? previous.checks : []);
       this.passes.push({
@@ -263,6 +262,12 @@
       const list = [];
       for (let i = 0; i + 1 < flat.length; i += 2) if (flat[i] >= 0) list.push({ id: flat[i], p: flat[i + 1] * 1e-3 });
       return list;
+    }
+
+    /** The edit that pass k is: {at, renoise, force, freeze, release, settings}, what is not changed left out; else null. */
+    editAt(k) {
+      const fork = this.header && this.header.fork;
+      return (fork && fork.edits.find((edit) => edit.at + 1 === k)) || null;
     }
 
     /** The newest pass up to k that says something about `pos` in column `key`, or -1. */

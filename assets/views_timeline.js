@@ -125,8 +125,15 @@
       if (this.run) this._load(true);
     }
 
+    /** Edits are legend to forks only. */
+    _entries() {
+      const forked = Boolean(this.run && this.run.header.fork);
+      return super._entries().filter((entry) => forked || entry.name !== "edit");
+    }
+
     loaded(fresh) {
       const { run, along, template } = this;
+      if (fresh) this._legend();
       const last = (this.scales && this.scales.timeline && this.scales.timeline[along]) || reach(run, along);
       const range = extent(last, along);
       this.hair = along === "pass" ? 0 : template.hair * (range[1] - range[0]);

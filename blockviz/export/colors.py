@@ -63,6 +63,7 @@ def gif_palette(theme: Theme) -> list[int]:
         "commit-bg": ("ink", "checked"),
         "commit-chip": ("checked",),
         "verify-bg": ("verify",),
+        "edit-bg": ("edit",),
     }
     pairs = [(c[ink], c[ground]) for ground, inks in grounds.items() for ink in inks]
     exact = list(dict.fromkeys(c.values()))

@@ -88,7 +88,7 @@ def frame(trace: Trace, number: int) -> Frame:
 def chip(entry: Pass) -> str:
     """The phase of a pass with its step, as the page's coloured chip says it."""
     name = PHASE_WORDS[entry.phase]
-    return name if entry.phase in ("start", "commit") else f"{name} · step {entry.step + 1}"
+    return name if entry.phase in ("start", "commit", "edit") else f"{name} · step {entry.step + 1}"
 
 
 def facts(trace: Trace, number: int) -> tuple[Fact, ...]:
@@ -212,10 +212,10 @@ def legend(trace: Trace) -> tuple[tuple[str, str], ...]:
     states += ["proposed"] if guided else []
     states += ["revealed"]
     states += ["kept"] if diffusion else []
-    states += ["renoised"] if guided else []
+    states += ["renoised"] if guided or trace.header.fork is not None else []
     states += ["committed", "after_end"]
     labels = dict(STATE_LABELS)
-    if settings.corrector in SCORES:
+    if guided and settings.corrector in SCORES:
         labels["renoised"] += f", {SCORES[settings.corrector]}"
     return tuple((state, labels[state]) for state in states)
 
@@ -223,14 +223,15 @@ def legend(trace: Trace) -> tuple[tuple[str, str], ...]:
 def chosen(trace: Trace, limit: int) -> tuple[int, ...]:
     """The passes that become frames, at most `limit` (at least 2), in order.
 
-    All of them where they fit. Otherwise the first and the last, then as many commits as fit, then re-noisings, then
-    the others, each kind thinned evenly.
+    All of them where they fit. Otherwise the first and the last, then as many edits and commits as fit, then
+    re-noisings, then the others, each kind thinned evenly.
     """
     last = len(trace.passes) - 1
     if last < limit:
         return tuple(range(last + 1))
     taken = {0, last}
     kinds: tuple[tuple[str, ...], ...] = (
+        ("edit",),
         ("commit",),
         ("renoise",),
         ("denoise", "propose", "verify", "start"),

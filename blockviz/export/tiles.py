@@ -53,6 +53,7 @@ CHIPS: dict[str, Look] = {
     "verify": Look("verify", "verify-bg"),
     "renoise": Look("renoise-ink", "renoise-bg", "renoise-line"),
     "commit": Look("checked", "commit-chip"),
+    "edit": Look("edit", "edit-bg", "edit"),
 }
 
 

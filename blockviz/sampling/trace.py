@@ -182,6 +182,11 @@ class Trace:
         out.flags.writeable = False
         return out
 
+    def edit_at(self, k: int) -> Edit | None:
+        """The edit that pass `k` is; None for every other pass."""
+        fork = self.header.fork
+        return None if fork is None else next((edit for edit in fork.edits if edit.at + 1 == k), None)
+
     # Frames.
 
     def passes_frame(self) -> pd.DataFrame:

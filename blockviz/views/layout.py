@@ -30,6 +30,7 @@ PHASE_WORDS: dict[str, str] = {
     "verify": "verify",
     "renoise": "re-noise",
     "commit": "commit",
+    "edit": "edit",
 }
 
 

@@ -25,6 +25,7 @@ REASON_LABELS: dict[str, str] = {
     "resampled": "drawn anew",
     "renoised": "re-noised",
     "kept": "kept",
+    "forced": "forced",
 }
 
 WORDS: dict[str, str] = {
@@ -52,6 +53,12 @@ WORDS: dict[str, str] = {
     "alternative": "AR would write {best} here with probability {best_p}.",
     "agrees": "AR would write the same here, with probability {best_p}.",
     "commit": "Nothing is decided: the block is finished.",
+    "edit_forced": "A person put {token} here; the latest prediction gave it {p}.",
+    "edit_unknown": "A person put {token} here, which is not among the recorded candidates.",
+    "edit_renoised": "A person turned it back to noise.",
+    "edit_frozen": "A person froze it: no later pass writes here.",
+    "edit_released": "A person released it: later passes may write here again.",
+    "edit_none": "A person stepped in, and changed nothing here.",
     "quiet": "Nothing was predicted here.",
 }
 
@@ -149,6 +156,8 @@ def compared(trace: Trace, k: int, position: int) -> list[str]:
         return [WORDS["given"]]
     if entry.phase == "start":
         return [WORDS["prior"]]
+    if entry.phase == "edit":
+        return _edited(trace, k, position)
     if not entry.start <= position < entry.stop:
         return [WORDS["elsewhere"].format(k=k, block=entry.block + 1)]
     if entry.phase == "commit":
@@ -160,6 +169,23 @@ def compared(trace: Trace, k: int, position: int) -> list[str]:
 
 def _name(trace: Trace, token: int) -> str:
     return quoted(trace.pieces.get(token, "?"))
+
+
+def _edited(trace: Trace, k: int, position: int) -> list[str]:
+    entry, edit = trace.passes[k], trace.edit_at(k)
+    if edit is None or position not in edit.positions:
+        return [WORDS["edit_none"]]
+    lines = []
+    if position in dict(edit.force):
+        p = float(entry.confidence[position - entry.start])
+        words = WORDS["edit_unknown"] if np.isnan(p) else WORDS["edit_forced"].replace("{p}", percent(p))
+        lines.append(words.format(token=_name(trace, int(entry.tokens[position]))))
+    for name in ("renoise", "freeze", "release"):
+        if position in getattr(edit, name):
+            lines.append(
+                WORDS[{"renoise": "edit_renoised", "freeze": "edit_frozen", "release": "edit_released"}[name]]
+            )
+    return lines
 
 
 def _drawn(trace: Trace, entry: Pass, position: int) -> list[str]:

@@ -79,7 +79,7 @@ PALETTES: dict[Theme, Palette] = {
             "#8f96a3",  # after_end
         ),
         kinds=("#ffffff", "#dcdee3", "#cbe2f2", "#4a5568", "#0072b2", "#00795a", "#d55e00"),
-        phases=("#8f96a3", "#0072b2", "#3f8fc6", "#9a3f78", "#d55e00", "#00795a"),
+        phases=("#8f96a3", "#0072b2", "#3f8fc6", "#9a3f78", "#d55e00", "#00795a", "#8a6a00"),
         weights=("#f1e4ec", "#c77aa6", "#521442"),
     ),
     "dark": Palette(
@@ -109,7 +109,7 @@ PALETTES: dict[Theme, Palette] = {
             "#6a7381",  # after_end
         ),
         kinds=("#1c1f25", "#343943", "#23455b", "#aeb8c8", "#56b4e9", "#3fc59b", "#f0883e"),
-        phases=("#6a7381", "#56b4e9", "#3a86b8", "#e39cc7", "#f0883e", "#3fc59b"),
+        phases=("#6a7381", "#56b4e9", "#3a86b8", "#e39cc7", "#f0883e", "#3fc59b", "#e2c044"),
         weights=("#2d222b", "#b0648f", "#fde9f4"),
     ),
 }

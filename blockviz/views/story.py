@@ -38,6 +38,13 @@ WORDS: dict[str, str] = {
     "renoise_random_one": "Of {free}, one drawn by lot goes back to noise, whatever the model thinks of it.",
     "renoise_nothing": "No token goes back to noise in this step.",
     "commit": "Block {block} is finished; its {free} no longer change.",
+    "edit": "A person stepped in: {what}.",
+    "edit_force": "{tokens} forced",
+    "edit_renoise": "{tokens} back to noise",
+    "edit_freeze": "{tokens} frozen",
+    "edit_release": "{tokens} released",
+    "edit_settings": "{changed} from here on",
+    "edit_nothing": "A person stepped in here and changed nothing; the run goes on.",
 }
 
 PLAYER_WORDS: dict[str, str] = {
@@ -90,11 +97,17 @@ def step_passes(trace: Trace, k: int) -> dict[Phase, int]:
     if entry.phase not in PARTS:
         return {}
     found: dict[Phase, int] = {}
-    first = k - PARTS.index(entry.phase)
-    for index in range(max(0, first), min(len(trace.passes), first + len(PARTS) + 1)):
-        candidate = trace.passes[index]
-        if candidate.phase in PARTS and (candidate.block, candidate.step) == (entry.block, entry.step):
-            found[candidate.phase] = index
+    for places in (range(k, -1, -1), range(k, len(trace.passes))):
+        for index in places:
+            candidate = trace.passes[index]
+            if candidate.phase not in (*PARTS, "edit") or (candidate.block, candidate.step) != (
+                entry.block,
+                entry.step,
+            ):
+                break
+            # A person may step in between, and have the proposal read again: the nearest pass of each phase counts.
+            if candidate.phase in PARTS:
+                found.setdefault(candidate.phase, index)
     return found
 
 
@@ -126,6 +139,8 @@ def sentence(trace: Trace, k: int) -> str:
     free = len(entry.reasons) - int(reasons[REASON_CODE["prompt"]])
     if entry.phase == "start":
         return WORDS["start"]
+    if entry.phase == "edit":
+        return _edited(trace, k)
     if entry.phase == "commit":
         return WORDS["commit"].format(block=entry.block + 1, free=count(free, "token"))
     if entry.phase == "propose":
@@ -142,6 +157,30 @@ def sentence(trace: Trace, k: int) -> str:
 def disagreements(shown: Decision) -> int:
     """At how many positions AR's own choice is another token than the proposed one."""
     return int(((shown.choices >= 0) & (shown.choices != shown.tokens) & ~np.isnan(shown.scores)).sum())
+
+
+def _edited(trace: Trace, k: int) -> str:
+    edit = trace.edit_at(k)
+    if edit is None or edit.empty:
+        return WORDS["edit_nothing"]
+    parts = [
+        WORDS[f"edit_{name}"].format(tokens=count(len(positions), "token"))
+        for name in ("force", "renoise", "freeze", "release")
+        if (positions := getattr(edit, name))
+    ]
+    if edit.settings:
+        changed = ", ".join(
+            f"{name.replace('_', ' ')} {_plain(value)}" for name, value in edit.settings.items()
+        )
+        parts.append(WORDS["edit_settings"].format(changed=changed))
+    return WORDS["edit"].format(what=", ".join(parts))
+
+
+def _plain(value: object) -> str:
+    """A setting's value as the page's JavaScript writes it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _verified(trace: Trace, shown: Decision) -> str:

@@ -31,7 +31,7 @@ MOST_ROWS = 12
 """More blocks than this are not all numbered."""
 
 NETWORK: tuple[Phase, ...] = ("propose", "denoise", "verify")
-FREE: tuple[Phase, ...] = ("renoise", "commit")
+FREE: tuple[Phase, ...] = ("renoise", "commit", "edit")
 DRAWN = NETWORK + FREE
 """Phases in drawing order; the start belongs to no block. Each has a height of its own, so that colour is not alone."""
 HEIGHTS: dict[str, float] = {
@@ -40,6 +40,7 @@ HEIGHTS: dict[str, float] = {
     "verify": 0.46,
     "renoise": 0.84,
     "commit": 0.84,
+    "edit": 1.0,
 }
 
 WORDS: dict[str, Any] = {
@@ -249,6 +250,7 @@ def figure(trace: Trace, k: int, theme: Theme = "light", along: Along = "pass") 
     for phase, entry in zip(DRAWN, view["data"], strict=True):
         mine = [bar for bar in drawn if bar.phase == phase]
         entry |= {
+            "showlegend": phase != "edit" or bool(mine),
             "base": [bar.start for bar in mine],
             "x": [bar.length for bar in mine],
             "y": [bar.block + 1 for bar in mine],

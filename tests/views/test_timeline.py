@@ -96,7 +96,14 @@ def test_phases_are_told_by_more_than_colour(theme: Theme) -> None:
     heights = [timeline.HEIGHTS[name] for name in timeline.NETWORK]
     assert len(set(heights)) == len(heights)
     labels = [entry["label"] for entry in timeline.legend(theme)]
-    assert labels == ["propose", "denoise", "verify", "re-noise (no call)", "commit (no call)"]
+    assert labels == [
+        "propose",
+        "denoise",
+        "verify",
+        "re-noise (no call)",
+        "commit (no call)",
+        "edit (no call)",
+    ]
 
 
 def test_halves_are_rounded_as_in_the_browser() -> None:
