@@ -1,4 +1,4 @@
-"""The command line: `python -m blockviz {models, sample, evaluate, train, export} ...`.
+"""The command line: `python -m blockviz {models, sample, fork, evaluate, train, export} ...`.
 
 Flags of the settings, their help and their bounds come from `sampling/settings.py`. Results go to stdout, progress and
 errors to stderr; bad input ends with exit code 2 and one sentence.
@@ -55,6 +55,8 @@ from blockviz.models.checkpoint import (
 )
 from blockviz.models.released import Told, open_model
 from blockviz.models.tokens import UnknownText
+from blockviz.sampling import fork_command as forking
+from blockviz.sampling.edits import EditError
 from blockviz.sampling.run import stream
 from blockviz.sampling.settings import (
     FIELDS,
@@ -66,6 +68,7 @@ from blockviz.sampling.settings import (
     from_text,
 )
 from blockviz.sampling.trace import Event, Pass, Trace, TraceError
+from blockviz.sampling.trace_lines import fork_body
 from blockviz.training import command as training
 from blockviz.training.runfiles import RunError
 
@@ -83,6 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         SettingsError,
         CheckpointError,
         UnknownText,
+        EditError,
         TraceError,
         EvaluationError,
         RunError,
@@ -113,6 +117,14 @@ def _parser() -> argparse.ArgumentParser:
     sample.add_argument("--out", type=target, help="file for the trace (.jsonl.gz, or .jsonl)")
     sample.add_argument("--json", action="store_true", help="print JSON instead of text")
     sample.set_defaults(action=_sample)
+
+    step_in = commands.add_parser(
+        "fork", help="step into a recorded run, change it, and go on from there", description=forking.__doc__
+    )
+    forking.add_arguments(step_in)
+    step_in.add_argument("--out", type=target, help="file for the trace (.jsonl.gz, or .jsonl)")
+    step_in.add_argument("--json", action="store_true", help="print JSON instead of text")
+    step_in.set_defaults(action=_fork)
 
     score = commands.add_parser("evaluate", help="solve held-out problems and count the right answers")
     _add_model(score)
@@ -236,7 +248,18 @@ def _sample(options: argparse.Namespace) -> None:
     model = _load(options)
     checker = checker_for(model, known_answer(options.prompt))
     events = stream(model, options.prompt, settings, checker=checker)
-    trace = Trace.collect(_watched(events), model.tokens.piece, model.tokens.raw)
+    _tell(Trace.collect(_watched(events), model.tokens.piece, model.tokens.raw), options)
+
+
+def _fork(options: argparse.Namespace) -> None:
+    _tell(
+        forking.run_command(options, lambda model, prompt: checker_for(model, known_answer(prompt))), options
+    )
+
+
+def _tell(trace: Trace, options: argparse.Namespace) -> None:
+    """Keep the trace where `--out` says, and print what came of the run."""
+    header, settings = trace.header, trace.header.settings
     if options.out is not None:
         trace.save(options.out)
     last = trace.passes[-1]
@@ -248,6 +271,12 @@ def _sample(options: argparse.Namespace) -> None:
             f"{last.nfe_denoise + last.nfe_verify} network calls ({last.nfe_denoise} denoise + {last.nfe_verify} "
             f"verify), {trace.end.passes} passes, {trace.end.seconds:.2f} s, seed {settings.seed}"
         )
+        if header.fork is not None:
+            again = header.fork.rebuilt
+            print(
+                printable(f"a fork of run {header.fork.parent} from pass {header.fork.at}, which took ")
+                + f"{again} further network call{'' if again == 1 else 's'} to have again"
+            )
         return
     report = {
         "text": trace.end.text,
@@ -257,12 +286,13 @@ def _sample(options: argparse.Namespace) -> None:
         "seconds": trace.end.seconds,
         "seed": settings.seed,
         "settings": settings.to_dict(),
-        "model": model.name,
-        "hash": model.content_hash,
-        "device": str(model.device),
-        "prompt": options.prompt,
+        "model": header.model.name,
+        "hash": header.model.hash,
+        "device": header.device,
+        "prompt": header.prompt,
         "finished": trace.end.finished,
         "checks": [asdict(check) for check in last.checks],
+        "fork": None if header.fork is None else fork_body(header.fork),
         "out": None if options.out is None else str(options.out),
     }
     print(json.dumps(report))
