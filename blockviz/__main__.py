@@ -57,6 +57,7 @@ from blockviz.models.released import Told, open_model
 from blockviz.models.tokens import UnknownText
 from blockviz.sampling import fork_command as forking
 from blockviz.sampling.edits import EditError
+from blockviz.sampling.report import tell
 from blockviz.sampling.run import stream
 from blockviz.sampling.settings import (
     FIELDS,
@@ -68,7 +69,6 @@ from blockviz.sampling.settings import (
     from_text,
 )
 from blockviz.sampling.trace import Event, Pass, Trace, TraceError
-from blockviz.sampling.trace_lines import fork_body
 from blockviz.training import command as training
 from blockviz.training.runfiles import RunError
 
@@ -248,54 +248,12 @@ def _sample(options: argparse.Namespace) -> None:
     model = _load(options)
     checker = checker_for(model, known_answer(options.prompt))
     events = stream(model, options.prompt, settings, checker=checker)
-    _tell(Trace.collect(_watched(events), model.tokens.piece, model.tokens.raw), options)
+    tell(Trace.collect(_watched(events), model.tokens.piece, model.tokens.raw), options.out, options.json)
 
 
 def _fork(options: argparse.Namespace) -> None:
-    _tell(
-        forking.run_command(options, lambda model, prompt: checker_for(model, known_answer(prompt))), options
-    )
-
-
-def _tell(trace: Trace, options: argparse.Namespace) -> None:
-    """Keep the trace where `--out` says, and print what came of the run."""
-    header, settings = trace.header, trace.header.settings
-    if options.out is not None:
-        trace.save(options.out)
-    last = trace.passes[-1]
-    if not options.json:
-        print(printable(trace.end.text))
-        for check in last.checks:
-            print(printable(f"  {check.verdict}: {check.text}"))
-        print(
-            f"{last.nfe_denoise + last.nfe_verify} network calls ({last.nfe_denoise} denoise + {last.nfe_verify} "
-            f"verify), {trace.end.passes} passes, {trace.end.seconds:.2f} s, seed {settings.seed}"
-        )
-        if header.fork is not None:
-            again = header.fork.rebuilt
-            print(
-                printable(f"a fork of run {header.fork.parent} from pass {header.fork.at}, which took ")
-                + f"{again} further network call{'' if again == 1 else 's'} to have again"
-            )
-        return
-    report = {
-        "text": trace.end.text,
-        "nfe_denoise": last.nfe_denoise,
-        "nfe_verify": last.nfe_verify,
-        "passes": trace.end.passes,
-        "seconds": trace.end.seconds,
-        "seed": settings.seed,
-        "settings": settings.to_dict(),
-        "model": header.model.name,
-        "hash": header.model.hash,
-        "device": header.device,
-        "prompt": header.prompt,
-        "finished": trace.end.finished,
-        "checks": [asdict(check) for check in last.checks],
-        "fork": None if header.fork is None else fork_body(header.fork),
-        "out": None if options.out is None else str(options.out),
-    }
-    print(json.dumps(report))
+    trace = forking.run_command(options, lambda model, prompt: checker_for(model, known_answer(prompt)))
+    tell(trace, options.out, options.json)
 
 
 def _watched(events: Iterator[Event]) -> Iterator[Event]:

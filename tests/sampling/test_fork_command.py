@@ -69,7 +69,7 @@ def test_a_fork_is_made_as_typed_and_kept(
         (["--force", "60=zebra"], "zebra"),
         (["--force-id", "60=x"], "a token id"),
         (["--set", "temperature"], "temperature=0.5"),
-        (["--set", "temperature=9"], "temperature cannot be 9"),
+        (["--set", "temperature=9"], "Temperature cannot be '9'"),
         (["--set", "block_size=8"], "allowed is 16, because a run keeps it from pass 1 on"),
         (["--freeze", "1"], "Position 1 belongs to the prompt"),
         (["--pass", "9999"], "no pass 9999"),
