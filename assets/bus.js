@@ -7,6 +7,7 @@
   const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];
   const REST = 1.2; // seconds that a loop stays on the last pass
   const MOST = 0.5; // seconds of the run that playback may fall behind
+  const FRAME_MS = 9; // of a frame, for canvases and quick views
   const BEHIND = 3; // passes without a call that a second run still shows one by one
 
   class Bus {
@@ -227,8 +228,13 @@
       this._asked = 0;
       if (this.playing) this._advance(now);
       else if (this.follow) this.head.step(now);
+      const until = performance.now() + FRAME_MS;
+      // First everything that asks for styles or sizes, then everything that writes, then what scrolls to it.
+      for (const player of this.players) player.look();
       for (const player of this.players) player.draw(this._drawn(player));
+      for (const player of this.players) player.drawViews(until);
       for (const transport of this.transports) transport.draw();
+      for (const player of this.players) player.canvas.follow();
       if (this.playing || this.head.behind) this.redraw();
     }
 

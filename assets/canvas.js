@@ -96,6 +96,7 @@
       if (this._build(true) && k >= 0) {
         this._forget();
         this.draw(k);
+        this.follow();
         if (this.options.redrawn) this.options.redrawn(k);
       }
     }
@@ -335,12 +336,17 @@
       }
       if (active !== this._active) {
         this._active = active;
-        if (active >= 0 && this.grid.classList.contains("is-long")) this._scrollTo(this.blocks[active].row.node);
+        this._away = active >= 0;
       }
     }
 
-    _scrollTo(row) {
-      const grid = this.grid;
+    /** Scroll a long canvas to the active block; last in a frame, because it asks for a layout. */
+    follow() {
+      if (!this._away) return;
+      this._away = false;
+      const { grid } = this;
+      if (!grid.classList.contains("is-long")) return;
+      const row = this.blocks[this._active].row.node;
       const top = row.offsetTop - grid.offsetTop;
       if (top < grid.scrollTop) grid.scrollTop = Math.max(0, top - 12);
       else if (top + row.offsetHeight > grid.scrollTop + grid.clientHeight) {

@@ -31,7 +31,8 @@
     }
   };
 
-  BlockViz.visible = (node) => node.isConnected && node.getClientRects().length > 0;
+  /** Whether an element has a box; asking for its styles is enough, a layout would cost far more. */
+  BlockViz.visible = (node) => node.isConnected && (node.checkVisibility ? node.checkVisibility() : node.getClientRects().length > 0);
   BlockViz.isDark = () => document.body.classList.contains("dark");
   BlockViz.calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 

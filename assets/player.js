@@ -9,6 +9,7 @@
   const EMPTY = "No run yet. Generate writes one, pass by pass.";
   const GROWTH_MS = 150; // views hear of a growing run at most this often
   const BUDGET_MS = 12; // views may take this much before the browser gets to paint
+  const HEAVY_MS = 4; // a view that takes longer is drawn after the frame has been painted
   const SPEAK_MS = 1800; // while playing, a screen reader hears a pass at most this often
 
   class Player {
@@ -19,13 +20,12 @@
       this.run = new BlockViz.Run();
       this.shown = -1;
       this.timing = { canvas: 0, views: 0 };
-    this._broke = false;
       this._views = [];
       this._broke = false;
       this._spoken = 0;
       this._make();
       this.hover = new BlockViz.Hover(this.frame, this.canvas.grid, () => ({ run: this.run, k: this.shown }));
-      this._views.push({ name: "inspector", mount: this.inspector.node, it: this.inspector, drawn: -1, run: null });
+      this._views.push(this._slot("inspector", this.inspector.node, this.inspector));
       this._theme = new MutationObserver(() => this._themed());
       this._theme.observe(document.body, { attributes: true, attributeFilter: ["class"] });
       this._seen = new ResizeObserver(() => this._sized());
@@ -96,9 +96,14 @@
       for (const name of views) {
         const mount = el("section", { class: "bv-view", "data-view": name, "data-testid": `view-${name}${suffix}` });
         shelf.append(mount);
-        this._views.push({ name, mount, it: null, drawn: -1, run: null });
+        this._views.push(this._slot(name, mount, null));
       }
       return shelf;
+    }
+
+    /** A view and where it stands: `drawn` is the pass it shows, `due` that it has not been given the run as it is now. */
+    _slot(name, mount, it) {
+      return { name, mount, it, drawn: -1, due: false, seen: false, at: 0, cost: 0 };
     }
 
     /** Views are mounted with the first run, when the page is laid out and their scripts are there. */
@@ -231,12 +236,9 @@
       for (const view of this._views) {
         if (!view.it || this.run.passes.length === 0) continue;
         view.drawn = -1;
-        try {
-          view.it.load(this.run, scale);
-        } catch (problem) {
-          this._broken(view, problem);
-        }
+        view.due = true;
       }
+      this._scale = scale;
     }
 
     /** Go to pass k of this player's run, wherever that lies in the time of its group. */
@@ -244,10 +246,16 @@
       this.bus.seek(this.bus.place(this, k));
     }
 
+    /** What is on screen: asked before anything is written, when the browser need not work it out anew. */
+    look() {
+      this._visible = this.run.passes.length > 0 && BlockViz.visible(this.root);
+      for (const view of this._views) view.seen = this._visible && BlockViz.visible(view.mount);
+    }
+
     /** Called by the bus once per animation frame; a shorter run holds its last pass. */
     draw(target) {
       const run = this.run;
-      if (run.passes.length === 0 || !BlockViz.visible(this.root)) return;
+      if (!this._visible) return;
       const k = Math.min(target, run.last);
       const tag = this._tag(target);
       const begun = performance.now();
@@ -264,30 +272,64 @@
       this.facts.draw(run, k, tag);
       this.reader.draw(run, k, this.bus.moving);
       if (moved) this.timing.canvas = performance.now() - begun;
-      if (!this._viewing && this._views.some((view) => view.it && view.drawn !== k)) {
-        this._viewing = setTimeout(() => this._drawViews(), 0);
-      }
     }
 
-    /** After the canvas: the newest pass only, and never so long that the next frame is late. */
-    _drawViews() {
+    /** In the same frame, after every canvas: the views, as far as they are quick. The others wait until it has been painted. */
+    drawViews(until) {
+      this._drawDue((view) => view.cost <= HEAVY_MS && performance.now() + view.cost < until);
+      if (this._late() && !this._viewing) this._viewing = setTimeout(() => this._drawLate(), 0);
+    }
+
+    /** After the frame: the newest pass only; while something moves, a frame passes between two views that take long. */
+    _drawLate() {
       this._viewing = 0;
+      const until = performance.now() + (this.bus.moving ? 0 : BUDGET_MS);
+      let first = true;
+      this._drawDue(() => {
+        const go = first || performance.now() < until;
+        first = false;
+        return go;
+      });
+      if (!this._late()) return;
+      if (this.bus.moving) requestAnimationFrame(() => this._later());
+      else this._later();
+    }
+
+    _later() {
+      if (!this._viewing) this._viewing = setTimeout(() => this._drawLate(), 0);
+    }
+
+    _behind(view) {
+      return view.it && view.seen && this.shown >= 0 && (view.due || view.drawn !== this.shown);
+    }
+
+    _late() {
+      return this._views.some((view) => this._behind(view));
+    }
+
+    /** Draw the views that are behind and for which there is time, those first that have waited longest. */
+    _drawDue(may) {
       const begun = performance.now();
-      const k = this.shown;
-      for (const view of this._views) {
-        if (!view.it || view.drawn === k || k < 0 || !BlockViz.visible(view.mount)) continue;
-        if (performance.now() - begun > BUDGET_MS) {
-          this._viewing = setTimeout(() => this._drawViews(), 0);
-          break;
-        }
-        view.drawn = k;
-        try {
-          view.it.draw(this.run, k);
-        } catch (problem) {
-          this._broken(view, problem);
-        }
+      const behind = this._views.filter((view) => this._behind(view)).sort((a, b) => a.at - b.at);
+      for (const view of behind) {
+        if (may(view)) this._drawView(view);
       }
       this.timing.views = performance.now() - begun;
+    }
+
+    _drawView(view) {
+      const begun = performance.now();
+      const k = this.shown;
+      try {
+        if (view.due) view.it.load(this.run, this._scale);
+        view.due = false;
+        view.drawn = k;
+        view.it.draw(this.run, k);
+      } catch (problem) {
+        this._broken(view, problem);
+      }
+      view.at = performance.now();
+      view.cost = view.at - begun;
     }
 
     _tag(target) {

@@ -248,7 +248,9 @@
       grid.classList.add("is-long");
       this._held.push(grid);
       canvas._active = -2;
-      if (shown >= 0) canvas.draw(shown);
+      if (shown < 0) return;
+      canvas.draw(shown);
+      canvas.follow();
     }
 
     _release() {

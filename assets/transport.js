@@ -164,7 +164,8 @@
       const live = bus.live;
       BlockViz.mark(this.head, "data-live", live ? (bus.follow ? "following" : "left") : null);
       BlockViz.write(this.head, live && !bus.follow ? "to live" : "live");
-      this.head.title = bus.follow ? "The newest pass is shown as it comes" : "The run goes on: show its newest pass";
+      const head = bus.follow ? "The newest pass is shown as it comes" : "The run goes on: show its newest pass";
+      if (this.head.title !== head) this.head.title = head;
       this._drawMarks(last);
     }
 

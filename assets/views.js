@@ -9,7 +9,9 @@
 
   const PASS_ROOM = [24, 48, 72, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096];
   const SLOWEST = 8; // a growing run may take one part in this many of the time for redrawing
-  const QUICKEST_MS = 200;
+  const QUICKEST_MS = 120;
+  const REST_MS = 90; // so long after the last step Plotly draws what a view has shown by itself
+  const DECODE_MS = 120; // a browser may take this long to show a new picture of Plotly's
 
   const fill = (words, values) => words.replace(/\{(\w+)\}/g, (all, name) => (name in values ? values[name] : all));
   // A pair of dollars is a formula wherever MathJax is loaded.
@@ -66,11 +68,17 @@
       this._loadedAt = 0;
       this._cost = 0;
       this._later = 0;
+      this._revision = 0;
+      this._behind = false;
       this._build();
     }
 
     get themed() {
       return this.dark ? "dark" : "light";
+    }
+
+    get slowest() {
+      return SLOWEST;
     }
 
     _build() {
@@ -128,6 +136,7 @@
       if (!this._plotted || width === 0 || width === this._width) return;
       cancelAnimationFrame(this._sizing);
       this._sizing = requestAnimationFrame(() => {
+        this.settle();
         this._width = width;
         BlockViz.Plotly.relayout(this.plot, { width });
         this.resized();
@@ -155,6 +164,7 @@
       const { data, layout } = structuredClone(template || this.template[this.themed]);
       this._width = this.plot.clientWidth || 285;
       layout.width = this._width;
+      layout.datarevision = ++this._revision;
       layout.height = this.plotHeight();
       layout.uirevision = this.run ? this.run.id : "";
       if (window.matchMedia("(pointer: coarse)").matches) layout.dragmode = false; // a finger scrolls the page
@@ -168,16 +178,61 @@
         trace.meta = this.hover;
         trace.hovertemplate = "%{meta.words}<extra></extra>";
       }
-      if (this._plotted) Plotly.react(this.plot, figure.data, figure.layout);
-      else {
+      if (this._plotted) {
+        Plotly.react(this.plot, figure.data, figure.layout);
+        this._caught();
+      } else {
         this._plotted = true;
         locally(() => Plotly.newPlot(this.plot, figure.data, figure.layout, this._config(Plotly)));
         this.plot.append(this.quietNode);
         this.plot.on("plotly_beforehover", (event) => this._point(event));
         this.plot.on("plotly_relayout", () => this.moved());
         this.plot.on("plotly_click", (event) => this.clicked(event));
+        // Pointing and zooming need Plotly's own picture.
+        this.plot.addEventListener("pointermove", () => this.settle(), true);
+        this.plot.addEventListener("pointerdown", () => this.settle(true), true);
         this.ready();
       }
+    }
+
+    /** What is seen was drawn without Plotly: it follows once the view rests, or is pointed at. */
+    behind() {
+      this._behind = true;
+      clearTimeout(this._resting);
+      this._resting = setTimeout(() => this.settle(), REST_MS);
+    }
+
+    /** Let Plotly catch up now; `bare` takes away at once what lies over its picture. */
+    settle(bare) {
+      if (this._behind) {
+        this._behind = false;
+        this.catchUp();
+        this._caught();
+      }
+      if (bare && this.sheet) this.sheet.hide();
+    }
+
+    _caught() {
+      this._behind = false;
+      clearTimeout(this._resting);
+      if (this.sheet && this.sheet.on) this._resting = setTimeout(() => this.sheet.hide(), DECODE_MS);
+    }
+
+    /** Write other labels on what Plotly has drawn, where there are as many; it comes to the same when it catches up. */
+    relabel(selector, texts) {
+      const nodes = this.plot.querySelectorAll(selector);
+      if (nodes.length !== texts.length) return;
+      nodes.forEach((node, i) => {
+        if (node.textContent !== texts[i]) node.textContent = texts[i];
+      });
+    }
+
+    /** Show other cells of the heat map, which keeps its axes. */
+    repaint(cells) {
+      Object.assign(this.plot.data[0], cells);
+      const { colorscale } = this.plot._fullData[0]; // the colours of a scale that is known by name
+      this.sheet.paint({ ...this.plot.data[0], colorscale });
+      this.behind();
     }
 
     _config(Plotly) {
@@ -199,6 +254,7 @@
 
     /** A PNG of the view as it stands, with its title and key in it. */
     download() {
+      this.settle();
       const layout = structuredClone(this.plot.layout);
       const data = this.plot.data.map((trace) => ({ ...trace, showscale: trace.type === "heatmap" }));
       const help = `<span style="font-size:11px">${escape(this._said)}</span>`;
@@ -237,7 +293,7 @@
       this.run = run;
       this._id = run.id;
       this.scales = scales || null;
-      const wait = Math.max(QUICKEST_MS, this._cost * SLOWEST) - (performance.now() - this._loadedAt);
+      const wait = Math.max(QUICKEST_MS, this._cost * this.slowest) - (performance.now() - this._loadedAt);
       clearTimeout(this._later);
       if (fresh || run.end || wait <= 0) this._load(fresh);
       else this._later = setTimeout(() => this._load(false), wait);
@@ -266,6 +322,7 @@
     destroy() {
       this._watch.disconnect();
       clearTimeout(this._later);
+      clearTimeout(this._resting);
       cancelAnimationFrame(this._sizing);
       if (this._plotted) BlockViz.Plotly.purge(this.plot);
       this.element.replaceChildren();
@@ -277,6 +334,7 @@
     resized() {}
     loaded() {}
     drawn() {}
+    catchUp() {}
     clicked() {}
     describe() {
       return "";

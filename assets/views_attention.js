@@ -10,11 +10,14 @@
   /* One choice for every attention view of the page, so that runs side by side show the same; head -1 is the average. */
   const choice = { show: "seen", head: -1, views: new Set() };
 
+  const KEPT = 24; // pictures of masks that are kept: scrubbing to and fro asks for the same few again
+
   /* The reasons for reading a key. */
   const READ = new Set([...KINDS.slice(1), "recomputed", "in_proposal"]);
 
   class AttentionView extends BlockViz.View {
     _build() {
+      this._pictures = new Map();
       super._build();
       choice.views.add(this);
       this.legend.style.height = this.template.height - this.plotHeight() - this.template.controls + "px";
@@ -77,12 +80,12 @@
       return legend[this.themed];
     }
 
-    loaded() {
+    loaded(fresh) {
       const { run, template } = this;
+      if (fresh) this._pictures.clear();
       const settings = run.header.settings;
       const whole = template.verifiers.includes(settings.corrector) || settings.ar_prefix > 0;
       this.frame = axes(run.length, run.blockSize, whole, template);
-      this._key = "";
       this._chosen();
       if (this.k >= 0 && this.k < run.passes.length) this.drawn();
     }
@@ -103,11 +106,12 @@
       }
       this.say(last + this._reads(shape, run.passes[source].block));
       this.quiet("");
-      const key = JSON.stringify([run.id, shape, this.themed, this.frame]);
+      const key = [run.id, Object.values(shape), this._axesKey(), this.frame.cells].join();
       if (key === this._key) return;
       this._key = key;
       this.shape = shape;
-      this.show(this._figure(shape));
+      const at = shape.cached ? (shape.cached * this.frame.cleanCells) / Math.max(this.frame.clean, 1) : null;
+      this._put({ z: this._picture(shape) }, { edge: { at, label: fill(this.words.cached, shape) }, ...this._ticks(shape) });
     }
 
     _drawLooked(source, shape) {
@@ -118,78 +122,112 @@
       this.source = source;
       this.say(weights.says(run, source, this.head, words));
       this.quiet(this.map ? "" : words.how);
-      const key = JSON.stringify([run.id, source, this.head, this.themed]);
+      const key = [run.id, source, this.head, this._axesKey()].join();
       if (!this.map || key === this._key) return;
       this._key = key;
-      const figure = this.blank(template.weights[this.themed]);
-      weights.draw(figure, run, source, this.map, template.weights);
-      this.show(figure);
+      const edge = { at: shape.start + 0.5, label: "" };
+      this._put(weights.cells(this.map, template.weights), { edge, ...weights.axes(run, source, this.map) });
     }
 
-    _figure(shape) {
-      const { frame } = this;
-      const { data, layout } = this.blank();
-      data[0].z = picture(shape, frame);
-      layout.xaxis.range = [0, frame.cells];
-      layout.yaxis.range = [frame.cells, 0];
-      this._ticks(layout, shape);
-      this._lines(layout, shape);
-      return { data, layout };
+    /** What the frame of the figure depends on beside the pass. */
+    _axesKey() {
+      return [this.run.id, this.themed, this.looked, this.plotHeight()].join();
+    }
+
+    _picture(shape) {
+      const name = [this.run.id, ...Object.values(shape)].join();
+      let z = this._pictures.get(name);
+      if (!z) {
+        if (this._pictures.size >= KEPT) this._pictures.delete(this._pictures.keys().next().value);
+        this._pictures.set(name, (z = picture(shape, this.frame)));
+      }
+      return z;
+    }
+
+    /** Show these cells under these axes: as soon as the axes are drawn, only cells, the labels of the ticks and the edge change. */
+    _put(cells, axes) {
+      const frame = [this._axesKey(), axes.x.range, axes.x.tickvals, axes.y.range, axes.y.tickvals].join();
+      const same = frame === this._frame;
+      this._frame = frame;
+      this._shown = { cells, axes, looked: this.looked };
+      if (same) {
+        this.repaint(cells);
+        for (const axis of ["x", "y"]) this.relabel(`.${axis}axislayer-above text`, axes[axis].ticktext);
+      } else this.catchUp();
+      this.moved();
+    }
+
+    catchUp() {
+      const { cells, axes, looked } = this._shown;
+      const { data, layout } = this.blank(looked ? this.template.weights[this.themed] : undefined);
+      Object.assign(data[0], cells);
+      Object.assign(layout.xaxis, axes.x, { tickangle: 0 });
+      Object.assign(layout.yaxis, axes.y, { tickangle: 0 });
+      layout.shapes = [];
+      const color = layout.xaxis.title.font.color;
+      const { cleanCells } = this.frame;
+      // Where the noisy stream begins.
+      for (const [mine, other] of looked || !cleanCells ? [] : ["xy", "yx"]) {
+        const line = { color, width: 1 };
+        layout.shapes.push({ type: "line", [mine + "ref"]: mine, [other + "ref"]: "paper", [mine + "0"]: cleanCells, [mine + "1"]: cleanCells, [other + "0"]: 0, [other + "1"]: 1, line });
+      }
+      this.show({ data, layout });
     }
 
     /** Clean positions at a few round places, and the window's own positions at the noisy part. */
-    _ticks(layout, shape) {
+    _ticks(shape) {
       const { frame } = this;
       const step = tickStep(frame.clean);
-      const values = [];
-      const texts = [];
+      const tickvals = [];
+      const ticktext = [];
       const scale = frame.cleanCells / Math.max(frame.clean, 1);
       for (let position = step; position < frame.clean * 0.88; position += step) {
-        values.push((position - 0.5) * scale);
-        texts.push(String(position));
+        tickvals.push((position - 0.5) * scale);
+        ticktext.push(String(position));
       }
-      const noisy = fill(this.words.noisy, { first: shape.start + 1, last: shape.stop });
-      values.push((frame.cleanCells + frame.cells) / 2);
-      texts.push(shape.window === 1 ? String(shape.stop) : noisy);
-      Object.assign(layout.xaxis, { tickvals: values, ticktext: texts, tickangle: 0 });
-      Object.assign(layout.yaxis, { tickvals: values.slice(), ticktext: texts.slice(), tickangle: 0 });
+      tickvals.push((frame.cleanCells + frame.cells) / 2);
+      ticktext.push(shape.window === 1 ? String(shape.stop) : fill(this.words.noisy, { first: shape.start + 1, last: shape.stop }));
+      const { cells } = frame;
+      return { x: { range: [0, cells], tickvals, ticktext }, y: { range: [cells, 0], tickvals: tickvals.slice(), ticktext: ticktext.slice() } };
     }
 
-    /** A line where the noisy stream begins, and one where the cache ends. */
-    _lines(layout, shape) {
-      const { frame } = this;
+    ready() {
+      this.sheet = new BlockViz.Sheet(this.plot);
+      this.edge = make("div", "bv-view-edge", this.plot);
+      this.edgeName = make("span", "bv-view-edge-name", this.edge);
+    }
+
+    resized() {
+      this.moved();
+    }
+
+    /** A line where the cache ends, and of recorded weights where the active block begins. */
+    moved() {
+      const frame = this.plot._fullLayout;
+      if (!this._shown || !this.edge || !frame || !frame.xaxis) return;
+      this.sheet.place();
+      const { xaxis, yaxis } = frame;
+      const { at, label } = this._shown.axes.edge;
+      const x = at === null ? -1 : xaxis.l2p(at);
+      const style = this.edge.style;
+      const inside = x >= 0 && x <= xaxis._length;
+      style.visibility = inside ? "" : "hidden";
+      if (!inside) return;
+      style.height = yaxis._length + "px";
+      style.transform = `translate(${xaxis._offset + x - 0.5}px, ${yaxis._offset}px)`;
+      // Above the triangle of the cached rows there is room.
+      this.edge.classList.toggle("bv-view-edge-left", x > xaxis._length / 3);
+      if (this.edgeName.textContent !== label) this.edgeName.textContent = label;
+    }
+
+    /** For the image: the edge as a line, with its name. */
+    image({ layout }) {
+      if (!this._shown || this._shown.axes.edge.at === null) return;
+      const { at: x, label: text } = this._shown.axes.edge;
       const color = layout.xaxis.title.font.color;
-      const rule = (axis, at, dash) => {
-        const other = axis === "x" ? "y" : "x";
-        return {
-          type: "line",
-          xref: axis === "x" ? "x" : "paper",
-          yref: axis === "x" ? "paper" : "y",
-          [axis + "0"]: at,
-          [axis + "1"]: at,
-          [other + "0"]: 0,
-          [other + "1"]: 1,
-          line: { color, width: 1, dash },
-        };
-      };
-      layout.shapes = [];
-      if (frame.cleanCells) layout.shapes.push(rule("x", frame.cleanCells, "solid"), rule("y", frame.cleanCells, "solid"));
-      const edge = (shape.cached * frame.cleanCells) / Math.max(frame.clean, 1);
-      if (!shape.cached) return;
-      layout.shapes.push(rule("x", edge, "dot"));
-      const inside = edge > frame.cells / 3; // above the triangle of the cached rows there is room
-      layout.annotations = [
-        {
-          text: fill(this.words.cached, shape),
-          x: edge,
-          y: 1,
-          yref: "paper",
-          xanchor: inside ? "right" : "left",
-          yanchor: "top",
-          showarrow: false,
-          font: { size: 10, color },
-        },
-      ];
+      layout.shapes = layout.shapes.concat({ type: "line", yref: "paper", x0: x, x1: x, y0: 0, y1: 1, line: { color, width: 1, dash: "dot" } });
+      const xanchor = this.edge.classList.contains("bv-view-edge-left") ? "right" : "left";
+      if (text) layout.annotations = [{ text, x, y: 1, yref: "paper", xanchor, yanchor: "top", showarrow: false, font: { size: 10, color } }];
     }
 
     _reads(shape, block) {

@@ -22,9 +22,18 @@
       this.extend(fresh);
       this.positions = Math.max(run.length, scales ? scales.positions : 0);
       this.passes = Math.max(passRoom(run), scales ? scales.passes : 0);
-      const { data, layout } = this.blank();
+      const frame = [run.id, run.length, run.blockSize, this.themed, this.positions, this.passes, this.plotHeight()].join();
+      const same = frame === this._frame;
+      this._frame = frame;
       const [dx, dy] = this.cellSize();
-      Object.assign(data[0], this.cells(dx, dy), { dx, dy, x0: 1 + (dx - 1) / 2, y0: (dy - 1) / 2 });
+      this._shown = { ...this.cells(dx, dy), dx, dy, x0: 1 + (dx - 1) / 2, y0: (dy - 1) / 2 };
+      if (same) this.repaint(this._shown); // a run that grows by some rows
+      else this.catchUp();
+    }
+
+    catchUp() {
+      const { data, layout } = this.blank();
+      Object.assign(data[0], this._shown);
       layout.xaxis.range = [0.5, this.positions + 0.5];
       Object.assign(layout.xaxis, { tick0: 0, dtick: tickStep(this.positions) });
       layout.yaxis.range = [this.passes - 0.5, -0.5];
@@ -69,6 +78,7 @@
 
     ready() {
       this.cursor = make("div", "bv-view-cursor", this.plot);
+      this.sheet = new BlockViz.Sheet(this.plot);
     }
 
     drawn() {
@@ -78,6 +88,7 @@
     moved() {
       const frame = this.plot._fullLayout;
       if (!this.cursor || this.k < 0 || !frame || !frame.yaxis) return;
+      this.sheet.place();
       const { xaxis, yaxis } = frame;
       const top = yaxis.l2p(this.k - 0.5);
       const bottom = yaxis.l2p(this.k + 0.5);

@@ -4,99 +4,16 @@
   "use strict";
   const BlockViz = (window.BlockViz = window.BlockViz || {});
   const { fill, tokenText, make } = BlockViz.viewTools;
+  const { decision, range, cutLine, leftIsFree } = BlockViz.decisions;
   const CHARACTER = 6.7; // pixels of a character of a token label
-
-  /** The decision to show at pass k: its own, or else the last one of its block; null where there is none. */
-  function decision(run, k) {
-    const pass = run.passes[k];
-    if (pass.phase === "verify") return verified(run, k);
-    for (let source = k; source > 0; source--) {
-      const candidate = run.passes[source];
-      if (candidate.block !== pass.block) break;
-      if (candidate.phase === "renoise") return decided(run, source, source === k ? "now" : "earlier");
-    }
-    return null;
-  }
-
-  function frame(run, source, moment) {
-    const pass = run.passes[source];
-    const [start, stop] = pass.win;
-    return { moment, source, start, stop, block: pass.block, step: pass.step, k: pass.k, cut: pass.cut };
-  }
-
-  function bestOf(run, source, start, stop) {
-    const best = [];
-    for (let position = start; position < stop; position++) best.push(run.top(source, position)[0] || null);
-    return best;
-  }
-
-  function verified(run, source) {
-    const shown = frame(run, source, "verify");
-    const states = run.states(source);
-    const prompt = BlockViz.STATE_CODE.prompt;
-    const scores = Array.from(run.ar(source), (value, i) => (states[shown.start + i] === prompt ? NaN : -value));
-    return {
-      ...shown,
-      k: 0,
-      cut: null,
-      corrector: "ar_nll",
-      tokens: run.tokens(source).slice(shown.start, shown.stop),
-      scores,
-      chosen: scores.map(() => false),
-      best: bestOf(run, source, shown.start, shown.stop),
-    };
-  }
-
-  function decided(run, source, moment) {
-    const shown = frame(run, source, moment);
-    const before = run.passes[source - 1];
-    const read = before.phase === "verify" && before.win[0] === shown.start && before.win[1] === shown.stop;
-    const states = run.states(source);
-    const scores = Array.from(run.score(source));
-    return {
-      ...shown,
-      corrector: run.header.settings.corrector,
-      tokens: run.tokens(source - 1).slice(shown.start, shown.stop),
-      scores,
-      chosen: scores.map((score, i) => states[shown.start + i] === BlockViz.STATE_CODE.renoised),
-      best: read ? bestOf(run, source - 1, shown.start, shown.stop) : scores.map(() => null),
-    };
-  }
-
-  /** Lowest and highest score of all decisions of a run, and the name of the score. */
-  function range(run) {
-    let low = 0;
-    let high = 0;
-    run.passes.forEach((pass, k) => {
-      const values = pass.phase === "renoise" ? run.score(k) : pass.phase === "verify" ? run.ar(k).map((value) => -value) : [];
-      for (const value of values) {
-        if (value < low) low = value;
-        if (value > high) high = value;
-      }
-    });
-    return [low, high, run.header.settings.corrector];
-  }
-
-  /** Halfway between the lowest chosen score and the highest spared one; where they touch, at the cut. */
-  function cutLine(shown) {
-    let below = -Infinity;
-    shown.scores.forEach((score, i) => {
-      if (!shown.chosen[i] && score > below) below = score;
-    });
-    return below > -Infinity && below < shown.cut ? (shown.cut + below) / 2 : shown.cut;
-  }
-
-  function leftIsFree(shown, height) {
-    const third = Math.max(1, Math.floor(shown.scores.length / 3));
-    const over = (list) => list.filter((score) => score > height).length;
-    return over(shown.scores.slice(0, third)) <= over(shown.scores.slice(-third));
-  }
 
   class RenoisingView extends BlockViz.View {
     constructor(element, template) {
       super(element, template);
       this._key = "";
       this.width = 0;
+      this.overs = [];
+      this._widths = new Map();
       this.rows = make("div", "bv-view-tokens", this.plot);
       this.cut = make("div", "bv-view-cut", this.plot);
       this.cutName = make("span", "bv-view-cut-name", this.cut);
@@ -120,7 +37,6 @@
       this.labelled = this.width <= template.most_labels;
       this.verifies = template.verifiers.includes(name);
       this._figure(score);
-      this._key = "";
       if (this.k >= 0 && this.k < run.passes.length) this.drawn();
     }
 
@@ -144,6 +60,7 @@
         bars.y = bars.x.map(() => null);
       }
       this.color = data[1].marker.color;
+      this._axis = score.axis;
       this.show({ data, layout });
       this._prepareRows(layout, tall, rows);
     }
@@ -151,7 +68,7 @@
     /** Too many bars for tokens: a few position numbers instead. */
     _number(layout) {
       const every = Math.ceil(this.width / 6);
-      this._first = -1;
+      this._numbers = [];
       layout.margin.b = 18;
       layout.xaxis.showticklabels = true;
       layout.xaxis.tickvals = Array.from({ length: Math.ceil(this.width / every) }, (_, i) => i * every + 1);
@@ -211,33 +128,90 @@
       const column = (wanted, value) =>
         Array.from({ length: this.width }, (_, i) => (i < shown.scores.length && shown.chosen[i] === wanted ? value(shown.scores[i]) : null));
       const height = (score) => (Number.isNaN(score) ? null : Math.min(score, this.top));
-      const over = (score) => (score > this.top + 1e-6 ? score.toFixed(1) : "");
-      const bars = {
-        y: [column(false, height), column(true, height)],
-        text: [column(false, over), column(true, over)],
-      };
-      const ticks = {};
-      if (!this.labelled && this._first !== shown.start) {
-        this._first = shown.start;
-        ticks["xaxis.ticktext"] = this.plot.layout.xaxis.tickvals.map((place) => String(shown.start + place));
-      }
+      const { data, layout } = this.plot;
+      [data[0].y, data[1].y] = [column(false, height), column(true, height)];
+      if (!this.labelled) this._numbers = layout.xaxis.tickvals.map((place) => String(shown.start + place));
       // A verification reads another score than divergences and entropies: name what stands on the axis.
-      if (this.plot.layout.yaxis.title.text !== score.axis) ticks["yaxis.title.text"] = score.axis;
-      if (Object.keys(ticks).length) BlockViz.Plotly.update(this.plot, bars, ticks, [0, 1]);
+      this._axis = score.axis;
+      this.behind();
+      if (!this._paint()) this.settle();
+    }
+
+    /** Give Plotly's own bars their new heights; false where it has not drawn them. */
+    _paint() {
+      const { data, _fullLayout: frame } = this.plot;
+      if (!this._paths) {
+        const traces = [...this.plot.querySelectorAll(".barlayer > .bars")].map((trace) => [...trace.querySelectorAll("path")]);
+        const sides = (path) => /^M([\d.-]+),[^H]*H([\d.-]+)V/.exec(path.getAttribute("d") || "");
+        this._paths = traces.map((paths) => paths.map((path) => ({ path, sides: sides(path), y: undefined })));
+      }
+      const paths = this._paths;
+      if (paths.length !== 2 || paths.some((list) => list.length !== this.width || list.some(({ sides }) => !sides))) return false;
+      const { yaxis } = frame;
+      const ground = yaxis.l2p(0).toFixed(2);
+      paths.forEach((list, i) =>
+        list.forEach((bar, place) => {
+          const value = data[i].y[place];
+          if (bar.y === value) return;
+          bar.y = value;
+          const [, left, right] = bar.sides;
+          bar.path.setAttribute("d", `M${left},${ground}V${value === null ? ground : yaxis.l2p(value).toFixed(2)}H${right}V${ground}Z`);
+          bar.path.style.strokeWidth = value === null ? "0" : data[i].marker.line.width + "px";
+        }),
+      );
+      this.relabel(".ytitle", [this._axis]);
+      if (!this.labelled) this.relabel(".xaxislayer-above text", this._numbers);
+      return true;
+    }
+
+    catchUp() {
+      const { data, layout } = this.plot;
+      const bars = { y: data.map(({ y }) => y.slice()) };
+      const labels = {};
+      if (layout.yaxis.title.text !== this._axis) labels["yaxis.title.text"] = this._axis;
+      if (!this.labelled && this._numbers.join() !== (layout.xaxis.ticktext || []).join()) labels["xaxis.ticktext"] = this._numbers;
+      if (Object.keys(labels).length) BlockViz.Plotly.update(this.plot, bars, labels, [0, 1]);
       else BlockViz.Plotly.restyle(this.plot, bars, [0, 1]);
+    }
+
+    /** The score itself beside a bar that is cut off at the top. */
+    _overs() {
+      const { shown } = this;
+      const frame = this.plot._fullLayout;
+      let used = 0;
+      if (shown && frame) {
+        const { xaxis, yaxis } = frame;
+        shown.scores.forEach((score, i) => {
+          if (!(score > this.top + 1e-6)) return;
+          if (!this.overs[used]) this.overs.push(make("span", "bv-view-over", this.plot));
+          const node = this.overs[used++];
+          BlockViz.write(node, score.toFixed(1));
+          const [x, y] = [xaxis._offset + xaxis.l2p(i + 1), yaxis._offset + yaxis.l2p(this.top) + 3];
+          node.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px) translateX(-50%) rotate(180deg)`;
+          node.hidden = false;
+        });
+      }
+      for (; used < this.overs.length; used++) this.overs[used].hidden = true;
     }
 
     _tokens(shown) {
       if (!this.labelled) return;
-      const wide = Math.floor((this.plot.clientWidth - this.plot.layout.margin.l - this.plot.layout.margin.r) / this.width / CHARACTER);
+      const wide = Math.floor((this._width - this.plot.layout.margin.l - this.plot.layout.margin.r) / this.width / CHARACTER);
       const put = (cell, id, chosen) => {
         const piece = id === null ? "" : this.run.piece(id);
-        if (cell.textContent !== piece) cell.textContent = piece;
-        cell.classList.toggle("bv-view-long", BlockViz.pieces.width(piece) > Math.max(1, wide));
+        BlockViz.write(cell, piece);
+        cell.classList.toggle("bv-view-long", this._letters(piece) > Math.max(1, wide));
         cell.classList.toggle("bv-view-chosen", chosen);
       };
       this.cells[0].forEach((cell, i) => put(cell, i < shown.tokens.length ? shown.tokens[i] : null, shown.chosen[i] === true));
       if (this.cells[1]) this.cells[1].forEach((cell, i) => put(cell, this._doubted(shown, i) ? shown.best[i].id : null, false));
+    }
+
+    /** Widths of pieces, which come again and again. */
+    _letters(piece) {
+      let width = this._widths.get(piece);
+      if (width === undefined) this._widths.set(piece, (width = BlockViz.pieces.width(piece)));
+      return width;
     }
 
     _doubted(shown, i) {
@@ -250,8 +224,13 @@
       this.moved();
     }
 
-    /** Put the cut line where the axis has it now. */
+    ready() {
+      for (const event of ["plotly_afterplot", "plotly_relayout"]) this.plot.on(event, () => (this._paths = null));
+    }
+
+    /** Put the cut line, and the names of bars that are cut off, where the axes have them now. */
     moved() {
+      this._overs();
       const frame = this.plot._fullLayout;
       const { shown } = this;
       const style = this.cut.style;
@@ -275,6 +254,7 @@
       layout.margin.b = 64;
       layout.showlegend = true;
       if (!shown) return;
+      for (const bars of figure.data) bars.text = bars.y.map((y, i) => (y !== null && shown.scores[i] > this.top + 1e-6 ? shown.scores[i].toFixed(1) : ""));
       if (this.labelled) {
         layout.xaxis.showticklabels = true;
         layout.xaxis.tickvals = Array.from(shown.tokens, (id, i) => i + 1);

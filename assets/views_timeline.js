@@ -7,6 +7,7 @@
   const THINNEST = 3; // pixels of the cursor
   const REACH = 4; // pixels beside a pass that still mean it
   const NUMBER = 12; // pixels that a number of the y axis needs
+  const SLOWEST = 24; // its bars take Plotly long: of a growing run they are drawn more seldom than other views
   const ROUND = [1, 1.5, 2, 3, 4, 5, 6, 8, 10];
 
   /* One axis for every timeline of the page: two that stand beside each other must be read alike. */
@@ -97,6 +98,10 @@
       timelines.add(this);
     }
 
+    get slowest() {
+      return SLOWEST;
+    }
+
     /** Which axis: buttons, of which one is pressed. */
     _choice() {
       const group = make("div", "bv-choice", this.foot);
@@ -137,8 +142,7 @@
       const last = (this.scales && this.scales.timeline && this.scales.timeline[along]) || reach(run, along);
       const range = extent(last, along);
       this.hair = along === "pass" ? 0 : template.hair * (range[1] - range[0]);
-      this.where = edges(run, along);
-      this.times = along === "ms" ? this.where : edges(run, "ms");
+      this._measure();
       this._index(fresh);
       const { data, layout } = this.blank();
       const drawn = bars(run, along, range, template);
@@ -161,6 +165,11 @@
     _everyRow(count) {
       const { t, b } = this.template.light.layout.margin;
       return count <= this.template.rows && (this.plotHeight() - t - b) / count >= NUMBER;
+    }
+
+    _measure() {
+      this.where = edges(this.run, this.along);
+      this.times = this.along === "ms" ? this.where : edges(this.run, "ms");
     }
 
     /** The passes of each block, in order. */
@@ -211,7 +220,9 @@
 
     moved() {
       const frame = this.plot._fullLayout;
-      if (!this.cursor || this.k < 0 || !frame || !frame.xaxis || 2 * this.k >= this.where.length) return;
+      if (!this.cursor || this.k < 0 || !frame || !frame.xaxis) return;
+      // The cursor of a growing run is ahead of its bars.
+      if (2 * this.k >= this.where.length) this._measure();
       const { xaxis, yaxis } = frame;
       const left = xaxis.l2p(this.where[2 * this.k]);
       const right = xaxis.l2p(this.where[2 * this.k + 1]);

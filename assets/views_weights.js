@@ -102,21 +102,25 @@
     return fill(template.words.cell, { query: run.passes[k].win[0] + place + 1, key: key + 1, token, weight: percent });
   }
 
-  /** Fill the template's figure for a map; `layout` is written into. */
-  function draw({ data, layout }, run, k, map, template) {
+  /** The cells of the heat map of a map. */
+  function cells(map, template) {
     const { z, high, wide } = thinned(map, template);
-    const [start] = run.passes[k].win;
-    Object.assign(data[0], { z, dy: high, y0: (high + 1) / 2, dx: wide, x0: (wide + 1) / 2 });
-    const keys = [];
-    for (let key = tickStep(run.length); key < run.length; key += tickStep(run.length)) keys.push(key);
-    Object.assign(layout.xaxis, { range: [0.5, run.length + 0.5], tickvals: keys, ticktext: keys.map(String), tickangle: 0 });
-    const rows = Math.max(map.rows, Math.min(run.blockSize, run.length));
-    const values = [];
-    for (let place = 1; place <= map.rows; place += tickStep(map.rows)) values.push(place);
-    Object.assign(layout.yaxis, { range: [rows + 0.5, 0.5], tickvals: values, ticktext: values.map((place) => String(start + place)) });
-    const color = layout.xaxis.title.font.color;
-    layout.shapes = [{ type: "line", xref: "x", yref: "paper", x0: start + 0.5, x1: start + 0.5, y0: 0, y1: 1, line: { color, width: 1, dash: "dot" } }];
+    return { z, dy: high, y0: (high + 1) / 2, dx: wide, x0: (wide + 1) / 2 };
   }
 
-  BlockViz.attentionWeights = { heads, recorded, codes, thinned, says, cellWords, draw };
+  /** Ranges and ticks for a map of pass k: {x, y}, each {range, tickvals, ticktext}. */
+  function axes(run, k, map) {
+    const [start] = run.passes[k].win;
+    const keys = [];
+    for (let key = tickStep(run.length); key < run.length; key += tickStep(run.length)) keys.push(key);
+    const rows = Math.max(map.rows, Math.min(run.blockSize, run.length));
+    const places = [];
+    for (let place = 1; place <= map.rows; place += tickStep(map.rows)) places.push(place);
+    return {
+      x: { range: [0.5, run.length + 0.5], tickvals: keys, ticktext: keys.map(String) },
+      y: { range: [rows + 0.5, 0.5], tickvals: places, ticktext: places.map((place) => String(start + place)) },
+    };
+  }
+
+  BlockViz.attentionWeights = { heads, recorded, codes, thinned, says, cellWords, cells, axes };
 })();

@@ -30,7 +30,9 @@ VIEWS: dict[str, ModuleType] = {
 
 SCRIPTS = (
     "views.js",
+    "views_sheet.js",
     "views_maps.js",
+    "views_decisions.js",
     "views_renoising.js",
     "views_masks.js",
     "views_weights.js",

@@ -589,7 +589,8 @@ def test_an_image_holds_title_cursor_and_tokens(page: Page) -> None:
     load(page, trace, phase(trace, "renoise"))
     made: list[dict[str, Any]] = page.evaluate(
         """() => { const made = []; const keep = BlockViz.Plotly;
-             BlockViz.Plotly = { downloadImage: (figure, options) => made.push({ layout: figure.layout, options }) };
+             BlockViz.Plotly = Object.create(keep);
+             BlockViz.Plotly.downloadImage = (figure, options) => made.push({ layout: figure.layout, options });
              for (const name in views) views[name].download();
              BlockViz.Plotly = keep; return made; }"""
     )
