@@ -11,6 +11,7 @@
   const SLOWEST = 8; // a growing run may take one part in this many of the time for redrawing
   const QUICKEST_MS = 120;
   const REST_MS = 90; // so long after the last step Plotly draws what a view has shown by itself
+  const LIVE_REST_MS = 800; // of a run that grows, which does not rest before it ends
   const DECODE_MS = 120; // a browser may take this long to show a new picture of Plotly's
 
   const fill = (words, values) => words.replace(/\{(\w+)\}/g, (all, name) => (name in values ? values[name] : all));
@@ -199,7 +200,7 @@
     behind() {
       this._behind = true;
       clearTimeout(this._resting);
-      this._resting = setTimeout(() => this.settle(), REST_MS);
+      this._resting = setTimeout(() => this.settle(), this.run.end ? REST_MS : LIVE_REST_MS);
     }
 
     /** Let Plotly catch up now; `bare` takes away at once what lies over its picture. */
@@ -230,9 +231,11 @@
     /** Show other cells of the heat map, which keeps its axes. */
     repaint(cells) {
       Object.assign(this.plot.data[0], cells);
-      const { colorscale } = this.plot._fullData[0]; // the colours of a scale that is known by name
-      this.sheet.paint({ ...this.plot.data[0], colorscale });
+      // The colours of a scale that is known by name; Plotly has none while there is no number among the cells.
+      const { colorscale } = this.plot._fullData[0];
       this.behind();
+      if (colorscale) this.sheet.paint({ ...this.plot.data[0], colorscale });
+      else this.settle();
     }
 
     _config(Plotly) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import plotly
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from blockviz.sampling.trace import Trace
@@ -438,6 +440,68 @@ def test_a_step_moves_the_cursor_and_redraws_no_map(page: Page) -> None:
     assert page.evaluate("getComputedStyle(views.fill.cursor).visibility") == "hidden"
 
 
+PLACE = """(name) => {
+  const { plot } = views[name];
+  plot.scrollIntoView();
+  const box = plot.getBoundingClientRect(), { xaxis, yaxis } = plot._fullLayout;
+  return [box.left + xaxis._offset, box.top + yaxis._offset, xaxis._length, yaxis._length];
+}"""
+
+
+def looks(page: Page, name: str) -> np.ndarray:
+    """The pixels of a view's plot area, RGB [height, width, 3]."""
+    x, y, width, height = page.evaluate(PLACE, name)
+    clip = {"x": x + 1, "y": y + 1, "width": width - 2, "height": height - 2}
+    with Image.open(io.BytesIO(page.screenshot(clip=clip))) as picture:
+        return np.asarray(picture.convert("RGB"), float)
+
+
+def test_what_is_shown_at_once_is_what_plotly_draws_at_rest(page: Page) -> None:
+    trace = RUNS["guided"]
+    load(page, trace, 1)
+    plots = """() => { window.plotted = 0; for (const name of ["renoising", "attention"])
+                 views[name].plot.on("plotly_afterplot", () => { window.plotted += 1; }); }"""
+    page.evaluate(plots)
+    k = phase(trace, "renoise", 1)
+    for name in ("renoising", "attention"):
+        page.evaluate("(name) => { views[name].settle = () => {}; }", name)
+        page.evaluate(
+            "([name, ks]) => { for (const k of ks) views[name].draw(run, k); }", [name, [*range(2, k), k]]
+        )
+        assert page.evaluate("plotted") == 0, "no step calls Plotly"
+        at_once = looks(page, name)
+        page.evaluate("(name) => { delete views[name].settle; views[name].settle(true); }", name)
+        page.wait_for_timeout(300)  # the browser decodes Plotly's picture
+        at_rest = looks(page, name)
+        assert page.evaluate("plotted") == 1
+        page.evaluate("() => { plotted = 0; }")
+        difference = np.abs(at_once - at_rest).max(axis=2)
+        assert (difference > 24).mean() < 0.01, name
+        page.evaluate("([name, k]) => views[name].draw(run, k)", [name, k - 2])
+        other = looks(page, name)
+        assert (np.abs(other - at_rest).max(axis=2) > 24).mean() > 0.02, (name, "another pass looks different")
+
+
+def test_plotly_follows_when_a_view_rests_or_is_pointed_at(page: Page) -> None:
+    trace = RUNS["guided"]
+    load(page, trace, 1)
+    page.wait_for_timeout(400)
+    drawn = "Array.from(views.renoising.plot.calcdata[1], (bar) => bar.s).filter((s) => s > 0).length"
+    k = phase(trace, "renoise", 1)
+    draw(page, k)
+    page.wait_for_function(f"{drawn} === {trace.passes[k].k}")
+    page.wait_for_function("!views.attention.sheet.on")
+    k = phase(trace, "renoise", 0)
+    page.evaluate("(k) => { views.renoising.draw(run, k); views.renoising.settle(); }", k)
+    assert page.evaluate(drawn) == trace.passes[k].k
+    page.evaluate(
+        """(k) => { views.attention.draw(run, k - 2);
+             views.attention.plot.dispatchEvent(new PointerEvent("pointerdown", { bubbles: true })); }""",
+        k,
+    )
+    assert not page.evaluate("views.attention.sheet.on"), "what is dragged is Plotly's own picture"
+
+
 def test_heights_never_change(page: Page) -> None:
     trace = RUNS["guided"]
     load(page, trace, 0)
@@ -486,6 +550,16 @@ def test_a_growing_run_is_redrawn_and_keeps_its_scale(page: Page) -> None:
     page.evaluate(GROW, "".join(lines))
     assert page.evaluate("views.fill.plot.layout.yaxis.range") == [len(trace.passes) - 0.5, -0.5]
     assert page.evaluate("views.confidence.plot.data[0].z.length") == len(trace.passes)
+
+
+def test_a_run_that_begins_with_no_probability_grows(page: Page) -> None:
+    trace = RUNS["guided"]
+    lines = list(trace.to_lines())
+    page.evaluate("(text) => { window.run = open_(text); show(views, run, 0); }", "".join(lines[:2]))
+    page.wait_for_timeout(200)
+    page.evaluate(GROW, "".join(lines[:6]))
+    page.wait_for_function("views.confidence.plot.data[0].z.length === 5")
+    assert page.evaluate("views.confidence.plot.querySelectorAll('.heatmaplayer image').length") == 1
 
 
 def test_compared_runs_share_their_axes(page: Page) -> None:
