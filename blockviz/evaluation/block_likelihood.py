@@ -1,0 +1,160 @@
+"""How likely texts are to a model, block size by block size, and to the mixture it was trained as (MATHS: NLL bounds).
+
+At block size 1 the model is autoregressive and its cross-entropy is exact. Elsewhere the figure is the process' ELBO, an
+upper bound estimated by drawing noise; its Monte-Carlo error is stated. Mixture bounds are taken per sequence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from blockviz.diffusion.bounds import jensen_bound, log_sum_exp_bound, perplexity
+from blockviz.evaluation.accuracy import EvaluationError
+from blockviz.models.checkpoint import Model
+from blockviz.training.batches import Example, assemble
+from blockviz.training.objective import block_times, bound, corrupt, predict
+
+DRAWS = 16
+ROWS = 32
+MOST_DRAWS = 1000
+
+
+@dataclass(frozen=True)
+class SizeLikelihood:
+    """NLL in nats per token at one block size, `exact` at 1 and a bound elsewhere.
+
+    `error` is the standard error that the drawn noise leaves (0 where exact), `perplexity` is exp(nll).
+    """
+
+    block_size: int
+    nll: float
+    error: float
+    perplexity: float
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """The figures over `sequences` texts with `tokens` counted tokens, `draws` noise draws each.
+
+    `log_sum_exp` and `jensen` are the mixture's bounds in nats per token, with the Monte-Carlo standard errors. The
+    log-sum-exp of noisy estimates lies too low; the jackknife over the draws takes that bias out to first order.
+    `between` is the standard error that another sample of texts would leave at the first block size.
+    """
+
+    sizes: tuple[SizeLikelihood, ...]
+    log_sum_exp: float
+    log_sum_exp_error: float
+    jensen: float
+    jensen_error: float
+    between: float
+    sequences: int
+    tokens: int
+    draws: int
+
+
+def likelihood(
+    model: Model,
+    examples: Sequence[Example],
+    *,
+    draws: int = DRAWS,
+    seed: int = 0,
+    rows: int = ROWS,
+    progress: Callable[[int], object] | None = None,
+) -> Likelihood:
+    """NLL and bounds of `model` on `examples` at the block sizes it was trained with.
+
+    Tokens of prompts do not count, the end token does. `progress` is told the sequences done in each of the draws.
+    Raises EvaluationError where there is nothing to measure, or fewer than two draws for an error.
+    """
+    if not examples:
+        raise EvaluationError("There is no text whose likelihood could be measured.")
+    if not 2 <= draws <= MOST_DRAWS:
+        raise EvaluationError(f"draws cannot be {draws}: allowed is a whole number from 2 to {MOST_DRAWS}.")
+    sizes, weights = model.info.block_sizes, model.info.block_weights
+    counts = torch.tensor([len(e.tokens) - e.prompt_length for e in examples], dtype=torch.float64)
+    # [draws, sequences, sizes], nats summed over a sequence
+    nats = torch.zeros(draws, len(examples), len(sizes), dtype=torch.float64)
+    order = sorted(range(len(examples)), key=lambda i: len(examples[i].tokens))
+    for column, size in enumerate(sizes):
+        generator = torch.Generator().manual_seed(seed + size)
+        for first in range(0, len(order), rows):
+            chosen = order[first : first + rows]
+            for draw in range(1 if size == 1 else draws):
+                nats[draw, chosen, column] = _nats(model, [examples[i] for i in chosen], size, generator)
+                if progress is not None:
+                    progress(len(chosen))
+        if size == 1:
+            nats[1:, :, column] = nats[0, :, column]
+    total = int(counts.sum().item())
+    each = nats.sum(dim=1) / total  # [draws, sizes]
+    lse, lse_error = _jackknife(nats, lambda mean: float(log_sum_exp_bound(mean, weights).sum()) / total)
+    jensen = each @ torch.tensor(weights, dtype=torch.float64)
+    first_size = nats.mean(dim=0)[:, 0]
+    return Likelihood(
+        sizes=tuple(
+            _size(size, float(each[:, column].mean()), _error(each[:, column]), total)
+            for column, size in enumerate(sizes)
+        ),
+        log_sum_exp=lse,
+        log_sum_exp_error=lse_error,
+        jensen=float(jensen_bound(nats.mean(dim=0), weights).sum()) / total,
+        jensen_error=_error(jensen),
+        between=_between(first_size, counts),
+        sequences=len(examples),
+        tokens=total,
+        draws=draws,
+    )
+
+
+@torch.inference_mode()
+def _nats(model: Model, examples: list[Example], size: int, generator: torch.Generator) -> Tensor:
+    """NLL or bound of each example, float64 `[n]`, with fresh noise."""
+    canvas, end_id = model.info.length, model.info.end_id
+    streams = assemble(
+        examples,
+        [size] * len(examples),
+        [False] * len(examples),
+        canvas,
+        0 if end_id is None else end_id,
+        model.device,
+    )
+    noised = corrupt(streams, model.process, model.info.schedule, block_times(streams, generator), generator)
+    logits = predict(model.net, streams, noised.xt)
+    nats = bound(logits, streams, noised, model.process, model.info.schedule)
+    counted = streams.target & ~streams.tail
+    return torch.where(counted, nats, torch.zeros_like(nats)).double().sum(dim=1).cpu()
+
+
+def _size(size: int, nll: float, error: float, tokens: int) -> SizeLikelihood:
+    return SizeLikelihood(size, nll, error, perplexity(nll * tokens, tokens), exact=size == 1)
+
+
+def _error(values: Tensor) -> float:
+    """Standard error of the mean of independent estimates `[draws]`."""
+    return float(values.std() / math.sqrt(len(values)))
+
+
+def _between(nats: Tensor, counts: Tensor) -> float:
+    """Standard error of the ratio of sums `nats / counts` over sequences, `[sequences]` each (delta method)."""
+    if len(nats) < 2:
+        return math.nan
+    rest = nats - counts * (nats.sum() / counts.sum())
+    return float(rest.std() * math.sqrt(len(rest)) / counts.sum())
+
+
+def _jackknife(nats: Tensor, figure: Callable[[Tensor], float]) -> tuple[float, float]:
+    """`figure` of the mean over draws with its bias of order 1/draws removed, and its standard error."""
+    draws = len(nats)
+    whole = figure(nats.mean(dim=0))
+    total = nats.sum(dim=0)
+    without = torch.tensor(
+        [figure((total - nats[draw]) / (draws - 1)) for draw in range(draws)], dtype=torch.float64
+    )
+    estimate = draws * whole - (draws - 1) * float(without.mean())
+    return estimate, float(((draws - 1) / draws * ((without - without.mean()) ** 2).sum()).sqrt())

@@ -1,0 +1,92 @@
+"""Likelihood by block size: exact against the left-to-right reading, errors and mixture bounds against known values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from blockviz.evaluation import block_likelihood
+from blockviz.evaluation.accuracy import EvaluationError
+from blockviz.evaluation.block_likelihood import likelihood
+from blockviz.evaluation.likelihood import ar_nll
+from blockviz.evaluation.texts import problem_examples
+from blockviz.training.batches import Example
+from tests.evaluation.math_models import math_model
+
+
+@pytest.mark.parametrize("process", ["masked"])
+def test_block_size_one_is_the_left_to_right_reading(process: str) -> None:
+    model = math_model(process)
+    examples = problem_examples(model, 5)
+    report = likelihood(model, examples, draws=2)
+    canvas = np.zeros((5, 128), np.int64)
+    for row, example in zip(canvas, examples, strict=True):
+        row[: len(example.tokens)] = example.tokens
+    starts = np.array([e.prompt_length for e in examples])
+    stops = np.array([len(e.tokens) for e in examples])
+    expected = ar_nll(model, canvas, starts, stops, list(range(5))).sum() / (stops - starts).sum()
+    first = report.sizes[0]
+    assert (first.block_size, first.exact, first.error) == (1, True, 0)
+    assert first.nll == pytest.approx(expected, rel=1e-5)
+    assert first.perplexity == pytest.approx(math.exp(expected), rel=1e-5)
+    assert report.tokens == (stops - starts).sum()
+
+
+def known(monkeypatch: pytest.MonkeyPatch, spread: float) -> None:
+    """Let every sequence cost 10 nats at B = 1 and 12 on average at B = 16, with noise of this spread."""
+    noise = torch.Generator().manual_seed(5)
+
+    def nats(model: object, examples: list[Example], size: int, generator: object) -> torch.Tensor:
+        base = torch.full((len(examples),), 10.0 if size == 1 else 12.0, dtype=torch.float64)
+        return base if size == 1 else base + spread * torch.randn(len(examples), generator=noise).double()
+
+    monkeypatch.setattr(block_likelihood, "_nats", nats)
+
+
+def test_mixture_bounds_of_exact_figures_are_the_formulas(monkeypatch: pytest.MonkeyPatch) -> None:
+    known(monkeypatch, 0.0)
+    model = math_model("masked")
+    report = likelihood(model, [Example(tuple(range(1, 6)), 0)] * 4, draws=3)
+    assert [size.nll for size in report.sizes] == pytest.approx([2.0, 2.4])
+    assert report.jensen == pytest.approx(2.2)
+    assert report.log_sum_exp == pytest.approx(-math.log(0.5 * math.exp(-10) + 0.5 * math.exp(-12)) / 5)
+    assert (report.log_sum_exp_error, report.jensen_error) == pytest.approx((0, 0), abs=1e-9)
+
+
+def test_the_stated_error_is_that_of_the_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    known(monkeypatch, 1.0)
+    model = math_model("masked")
+    examples = [Example(tuple(range(1, 6)), 0)] * 100
+    reports = [likelihood(model, examples, draws=16) for _ in range(40)]
+    estimates = torch.tensor([report.sizes[1].nll for report in reports])
+    stated = torch.tensor([report.sizes[1].error for report in reports]).mean()
+    # 1 nat a sequence, 100 sequences of 5 tokens, 16 draws: 1 / (5 sqrt(1600)) = 0.005
+    assert float(stated) == pytest.approx(0.005, rel=0.15)
+    assert float(estimates.std()) == pytest.approx(0.005, rel=0.35)
+    exact = -math.log(0.5 * math.exp(-10) + 0.5 * math.exp(-12)) / 5
+    mean = sum(report.log_sum_exp for report in reports) / 40
+    assert mean == pytest.approx(exact, abs=4 * 0.12 * 0.005)  # unbiased to first order: 4 standard errors
+
+
+def test_a_uniform_model_and_any_order_of_texts_give_the_same_exact_figure() -> None:
+    model = math_model("uniform")
+    examples = problem_examples(model, 6)
+    one = likelihood(model, examples, draws=2, rows=3)
+    assert one.sizes[1].error > 0
+    assert one.log_sum_exp <= one.jensen + 3 * (one.jensen_error + one.log_sum_exp_error)
+    again = likelihood(model, examples, draws=2, rows=3)
+    assert one == again
+
+
+def test_what_cannot_be_measured_is_said() -> None:
+    model = math_model("masked")
+    with pytest.raises(EvaluationError, match="no text"):
+        likelihood(model, [])
+    with pytest.raises(EvaluationError, match="draws cannot be 1"):
+        likelihood(model, [Example((1, 2), 0)], draws=1)
+    with pytest.raises(EvaluationError, match="--text FILE"):
+        problem_examples(replace(model, info=replace(model.info, task=None)), 3)
