@@ -231,7 +231,7 @@ def test_a_pipe_is_refused_before_the_run_and_stays(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("work began")
 
-    monkeypatch.setattr("blockviz.__main__.open_model", never)
+    monkeypatch.setattr("blockviz.sampling.flags.open_model", never)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for arguments in (
@@ -251,7 +251,7 @@ def test_a_table_whose_card_cannot_be_written_is_not_measured(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("work began")
 
-    monkeypatch.setattr("blockviz.__main__.sweep", never)
+    monkeypatch.setattr("blockviz.evaluation.command.sweep", never)
     arguments = ("evaluate", "tiny", "--table", tmp_path / "table.json", "--card", "--folder", folder)
     code, _, err = call(capsys, *arguments)
     assert (code, "has no card" in err) == (2, True), err

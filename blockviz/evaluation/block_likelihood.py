@@ -1,7 +1,7 @@
-"""How likely texts are to a model, block size by block size, and to the mixture it was trained as (MATHS: NLL bounds).
+"""How likely texts are to a model, block size by block size, and to the mixture it was trained as (MATHS.md).
 
-At block size 1 the model is autoregressive and its cross-entropy is exact. Elsewhere the figure is the process' ELBO, an
-upper bound estimated by drawing noise; its Monte-Carlo error is stated. Mixture bounds are taken per sequence.
+At block size 1 the model is autoregressive and its cross-entropy is exact. Elsewhere the figure is the process' ELBO,
+an upper bound estimated by drawing noise; its Monte-Carlo error is stated. Mixture bounds are taken per sequence.
 """
 
 from __future__ import annotations

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blockviz.sampling.settings import FIELDS, PRESETS
+
+if TYPE_CHECKING:
+    from blockviz.evaluation.block_likelihood import Likelihood
 
 
 def accuracy_markdown(table: Mapping[str, Any]) -> str:
@@ -33,6 +37,34 @@ def accuracy_markdown(table: Mapping[str, Any]) -> str:
         ]
         header = [f"T = {temperature:g}", *(f"{count} step" + "s" * (count > 1) for count in steps)]
         lines += ["", *_table(header, body)]
+    return "\n".join(lines) + "\n"
+
+
+def likelihood_markdown(name: str, result: Likelihood) -> str:
+    """The figures of `evaluation.block_likelihood` as Markdown: one row per block size, then the mixture's bounds."""
+    body = [
+        [
+            f"B = {size.block_size}",
+            f"{size.nll:.4f}" + ("" if size.exact else f" ± {size.error:.4f}"),
+            f"{size.perplexity:.3f}",
+            "exact" if size.exact else "upper bound (ELBO)",
+        ]
+        for size in result.sizes
+    ]
+    for label, value, error in (
+        ("mixture, log-sum-exp", result.log_sum_exp, result.log_sum_exp_error),
+        ("mixture, Jensen", result.jensen, result.jensen_error),
+    ):
+        body.append(
+            [label, f"{value:.4f} ± {error:.4f}", f"{math.exp(value):.3f}", "upper bound, per sequence"]
+        )
+    lines = [
+        f"`{name}` on {result.sequences:,} texts, {result.tokens:,} tokens; {result.draws} noise draws a text, ± their "
+        "standard error. Other texts of the same kind would move the first row by a standard error of "
+        f"{result.between:.4f}.",
+        "",
+        *_table(["block size", "nats per token", "perplexity", "what it is"], body),
+    ]
     return "\n".join(lines) + "\n"
 
 

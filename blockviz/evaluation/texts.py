@@ -12,7 +12,7 @@ from blockviz.training.text_source import TextSource, split_of
 
 
 def problem_examples(model: Model, count: int, seed: int = PROBLEM_SEED) -> list[Example]:
-    """The first `count` held-out problems; the solution counts, the problem does not. Needs a model of the math task."""
+    """The first `count` held-out problems; the solution counts, the problem does not. Needs the math task."""
     if model.info.task != "math" or model.info.end_id is None:
         raise EvaluationError(f"{model.name} has no task of its own: name texts with --text FILE.")
     examples = []

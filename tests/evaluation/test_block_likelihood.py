@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +17,8 @@ from blockviz.evaluation.block_likelihood import likelihood
 from blockviz.evaluation.likelihood import ar_nll
 from blockviz.evaluation.texts import problem_examples
 from blockviz.training.batches import Example
-from tests.evaluation.math_models import math_model
+from tests.commands import call
+from tests.evaluation.math_models import math_model, write_checkpoint
 
 
 @pytest.mark.parametrize("process", ["masked"])
@@ -90,3 +93,40 @@ def test_what_cannot_be_measured_is_said() -> None:
         likelihood(model, [Example((1, 2), 0)], draws=1)
     with pytest.raises(EvaluationError, match="--text FILE"):
         problem_examples(replace(model, info=replace(model.info, task=None)), 3)
+
+
+def test_the_command_measures_problems_and_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_checkpoint(tmp_path / "tiny", "masked")
+    arguments = ("evaluate", "tiny", "--folder", tmp_path, "--device", "cpu", "--likelihood", "--draws", 2)
+    code, out, _ = call(capsys, *arguments, "--problems", 4, "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert [size["block_size"] for size in report["sizes"]] == [1, 16]
+    assert report["sequences"] == 4
+    code, out, _ = call(capsys, *arguments, "--problems", 4)
+    assert code == 0
+    assert f"{report['sizes'][0]['nll']:.4f}" in out
+    assert "exact" in out
+    file = tmp_path / "texts.txt"
+    file.write_text("12 + 30 = 42 ;\n<|endoftext|>\n7 + 1 = 8 ;")
+    code, _, err = call(capsys, *arguments, "--text", file)
+    assert (code, "--all-texts" in err) == (2, True)
+    code, out, _ = call(capsys, *arguments, "--text", file, "--all-texts", "--json")
+    assert json.loads(out)["sequences"] == 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        (("--text", "x"), "--text and --all-texts need --likelihood"),
+        (("--likelihood", "--gsm8k", "x"), "only one"),
+        (("--likelihood", "--draws", 1), "--draws cannot be"),
+    ],
+)
+def test_flags_that_do_not_belong_together_are_named(
+    flags: tuple[object, ...], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_checkpoint(tmp_path / "tiny", "masked")
+    code, out, err = call(capsys, "evaluate", "tiny", "--folder", tmp_path, *flags)
+    assert (code, out) == (2, "")
+    assert reason in err
