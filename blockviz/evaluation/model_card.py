@@ -8,30 +8,16 @@ from typing import Any
 
 from blockviz.base.writing import complete
 from blockviz.evaluation.accuracy import PROBLEM_SEED, EvaluationError, held_out
-from blockviz.evaluation.tables import accuracy_markdown
+from blockviz.evaluation.block_likelihood import likelihood
+from blockviz.evaluation.tables import accuracy_markdown, likelihood_markdown
+from blockviz.evaluation.texts import problem_examples
 from blockviz.models.checkpoint import Model
 from blockviz.sampling.run import sample
-from blockviz.training.batches import Example
 from blockviz.training.recipes import RECIPES, Recipe, Stage
-from blockviz.training.validation import Validation, validate
 
 BOUND_PROBLEMS = 256
 BOUND_DRAWS = 16
 SAMPLES = 5
-
-
-def bounds(model: Model) -> Validation:
-    """NLL bounds of `model` on the first held-out problems, averaged over `BOUND_DRAWS` noise draws each."""
-    examples = []
-    for problem in held_out(BOUND_PROBLEMS, PROBLEM_SEED):
-        prompt = model.tokens.encode(problem.prompt)
-        solution = model.tokens.encode(problem.solution)
-        assert model.info.end_id is not None
-        examples.append(Example((*prompt, *solution, model.info.end_id), len(prompt)))
-    assert model.info.end_id is not None
-    return validate(
-        model.net, model.process, recipe_of(model), examples, model.info.end_id, draws=BOUND_DRAWS
-    )
 
 
 def recipe_of(model: Model) -> Recipe:
@@ -96,7 +82,12 @@ def write_card(model: Model, folder: Path, table: Mapping[str, Any]) -> Path:
         "",
         "## Likelihood",
         "",
-        *_bounds_lines(bounds(model)),
+        likelihood_markdown(
+            model.name, likelihood(model, problem_examples(model, BOUND_PROBLEMS), draws=BOUND_DRAWS)
+        ).strip(),
+        "",
+        f"Made by `python -m blockviz evaluate {model.name} --likelihood --problems {BOUND_PROBLEMS}`: the first "
+        "held-out problems; tokens of a problem do not count, those of its solution do.",
         "",
         "## Accuracy",
         "",
@@ -142,21 +133,6 @@ def _base_lines(recipe: Recipe, training: Mapping[str, Any]) -> list[str]:
 def _pairs(recipe: Recipe, stage: Stage) -> str:
     pairs = zip(recipe.block_sizes, stage.block_weights, strict=True)
     return ", ".join(f"{size}: {weight:g}" for size, weight in pairs)
-
-
-def _bounds_lines(figures: Validation) -> list[str]:
-    sizes = list(figures.nll)
-    return [
-        f"Nats per generated token on {BOUND_PROBLEMS} held-out problems; exact at block size 1, elsewhere the ELBO "
-        f"averaged over {BOUND_DRAWS} noise draws. The log-sum-exp bound is taken per sequence; being an average of "
-        "noisy estimates it lies slightly too low.",
-        "",
-        "| " + " | ".join(f"B = {size}" for size in sizes) + " | mixture, log-sum-exp | mixture, Jensen |",
-        "|" + "---|" * (len(sizes) + 2),
-        "| "
-        + " | ".join(f"{figures.nll[size]:.3f}" for size in sizes)
-        + f" | {figures.log_sum_exp:.3f} | {figures.jensen:.3f} |",
-    ]
 
 
 def _sample_lines(model: Model) -> list[str]:

@@ -7,7 +7,9 @@ import pytest
 
 from blockviz.evaluation import model_card
 from blockviz.evaluation.accuracy import EvaluationError
+from blockviz.evaluation.block_likelihood import likelihood
 from blockviz.evaluation.sweep import Cell, sweep
+from blockviz.evaluation.texts import problem_examples
 from tests.evaluation.math_models import math_model
 
 TRAINING = {"recipe": "math-masked", "steps": 10, "sequences": 80, "seconds": 60, "parameters": 1234}
@@ -22,9 +24,9 @@ def test_the_card_carries_what_was_measured(tmp_path: Path, monkeypatch: pytest.
     entries = [Cell("ar", None, 0.0), Cell("arpc", 2, 1.0)]
     table = sweep(model, tmp_path / "table.json", problems=4, entries=entries)
     text = model_card.write_card(model, tmp_path, table).read_text(encoding="utf-8")
-    figures = model_card.bounds(model)
-    assert f"| {figures.nll[1]:.3f} | {figures.nll[2]:.3f} |" in text
-    assert f"{figures.log_sum_exp:.3f} | {figures.jensen:.3f} |" in text
+    figures = likelihood(model, problem_examples(model, 4), draws=2)
+    assert f"| B = 1 | {figures.sizes[0].nll:.4f} |" in text
+    assert f"| mixture, log-sum-exp | {figures.log_sum_exp:.4f} ± " in text
     assert model.content_hash in text
     assert "1,234" in text
     assert "Left to right, temperature 0: 0.0 [0.0," in text
