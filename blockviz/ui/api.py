@@ -5,7 +5,9 @@ Parameters and their types come from `blockviz.sampling.settings`: a new setting
 
 from __future__ import annotations
 
+import base64
 import inspect
+import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from itertools import count
@@ -14,21 +16,26 @@ from typing import Any, Literal
 import gradio as gr
 
 from blockviz.sampling.settings import FIELDS, PRESETS, Field, SettingsError, from_preset
+from blockviz.sampling.trace import Trace, TraceError
 from blockviz.ui.controls import DEFAULT_PRESET, MAX_PROMPT, FormError, Request
+from blockviz.ui.forking import ForkRequest, read_fork
 from blockviz.ui.live import LiveRun
 from blockviz.ui.runner import Runner, Update
+from blockviz.ui.stepping_words import API_FORK, API_TRACE
 from blockviz.ui.wording import API, COMPARE_COUNT, PROMPT_TOO_LONG
 
 MOST_COMPARED = 4
+MOST_BYTES = 20_000_000
+"""Bytes of a run that is sent in, unpacked."""
 SESSION = "api"
 _TYPES: dict[str, Any] = {"int": int, "float": float, "bool": bool}
 
 
 def build(runner: Runner) -> None:
-    """Add `/models`, `/generate`, `/generate_stream` and `/compare` to the current Blocks."""
+    """Add `/models`, `/generate`, `/generate_stream`, `/compare` and `/fork` to the current Blocks."""
     places = count()
 
-    def follow(requests: Mapping[str, Request]) -> Iterator[Update]:
+    def follow(requests: Mapping[str, Request | ForkRequest]) -> Iterator[Update]:
         for update in runner.updates(SESSION, f"{SESSION} {next(places)}", requests):
             if update.state == "error":
                 raise _refusal(update.message or "; ".join(message for _, message in update.errors))
@@ -51,6 +58,9 @@ def build(runner: Runner) -> None:
     def compare(prompt: str, runs: list[dict], seed: int = 0) -> list[str]:
         return _last(follow(_pair(prompt, runs, seed)))
 
+    def fork(trace: str, edit: dict) -> str:
+        return _last(follow({"": _forked(trace, edit)}))[0]
+
     options: dict[str, Any] = {"concurrency_limit": None}
     gr.api(models, api_name="models", api_description=API["models"], **options)
     for function, name, returned in (
@@ -59,6 +69,7 @@ def build(runner: Runner) -> None:
     ):
         gr.api(_typed(function, returned), api_name=name, api_description=API[name], **options)
     gr.api(compare, api_name="compare", api_description=API["compare"], **options)
+    gr.api(fork, api_name="fork", api_description=API_FORK, **options)
 
 
 def parameters() -> dict[str, tuple[Any, Any]]:
@@ -124,6 +135,25 @@ def _pair(prompt: str, runs: list[dict], seed: int) -> dict[str, Request]:
         side: _request({"seed": seed, **run, "prompt": prompt})
         for side, run in zip("abcd", runs, strict=False)
     }
+
+
+def _forked(trace: object, edit: object) -> ForkRequest:
+    """The fork of a run given as its lines or, gzipped, in base64."""
+    if not isinstance(trace, str):
+        raise _refusal(API_TRACE)
+    content = trace.encode("utf-8", "replace")
+    if not trace.lstrip().startswith("{"):
+        try:
+            content = base64.b64decode(trace, validate=True)
+        except ValueError:
+            raise _refusal(API_TRACE) from None
+    try:
+        runs = Trace.read_all(io.BytesIO(content), MOST_BYTES)
+        if len(runs) != 1:
+            raise _refusal(API_TRACE)
+        return read_fork("".join(runs[0].to_lines()), edit)
+    except (TraceError, FormError, SettingsError) as error:
+        raise _refusal(str(error)) from None
 
 
 def _refusal(message: str) -> gr.Error:

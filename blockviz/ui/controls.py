@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from blockviz.evaluation.tasks import Example
-from blockviz.sampling.passes import Header
+from blockviz.sampling.passes import End, Header, Pass
 from blockviz.sampling.settings import (
     FIELDS,
     PRESETS,
@@ -31,6 +31,10 @@ from blockviz.sampling.settings import (
 )
 from blockviz.ui.shelf import Offer
 from blockviz.ui.wording import EXAMPLE_STATUS, FORM, NO_SUCH_FORM, PROMPT_TOO_LONG, UNKNOWN_MODEL, no_models
+
+if TYPE_CHECKING:
+    from blockviz.models.checkpoint import Model
+    from blockviz.sampling.recorder import Checker
 
 MAIN_FIELDS = ("block_size", "steps", "temperature")
 """Settings that stand in the open; the others wait behind one line."""
@@ -63,6 +67,15 @@ class Request:
     model: str
     prompt: str
     settings: SamplerSettings
+    unknown_model: str = UNKNOWN_MODEL
+
+    def begin(
+        self, model: Model, checker: Checker | None, should_stop: Callable[[], bool]
+    ) -> Generator[Header | Pass | End, None, None]:
+        """The events of the run; raises `SettingsError` or `UnknownText` before the first of them."""
+        from blockviz.sampling.run import stream
+
+        return stream(model, self.prompt, self.settings, checker=checker, should_stop=should_stop)
 
 
 class FormError(ValueError):

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Literal
 from blockviz.sampling.passes import Header
 from blockviz.sampling.settings import SettingsError
 from blockviz.ui.controls import FormError, Request, on_side
+from blockviz.ui.forking import ForkRequest
 from blockviz.ui.live import LiveRun, follow
 from blockviz.ui.sessions import Places, Signals, Turns
 from blockviz.ui.shelf import Shelf
 from blockviz.ui.wording import (
-    UNKNOWN_MODEL,
     failed,
     finished,
     loading,
@@ -59,7 +59,13 @@ class Update:
         """The form's answer as JSON; numbered, because the browser does not report a value that stays the same."""
         errors = [{"field": name, "message": message} for name, message in self.errors]
         return json.dumps(
-            {"n": next(_serial), "state": self.state, "message": self.message, "errors": errors}
+            {
+                "n": next(_serial),
+                "state": self.state,
+                "message": self.message,
+                "errors": errors,
+                "runs": list(self.runs),
+            }
         )
 
 
@@ -85,7 +91,9 @@ class Runner:
             except Exception as error:  # reported to whoever chooses the model
                 print(f"{offer.name} was not loaded: {error}", file=sys.stderr)
 
-    def updates(self, session: str, place: str, requests: Mapping[str, Request]) -> Iterator[Update]:
+    def updates(
+        self, session: str, place: str, requests: Mapping[str, Request | ForkRequest]
+    ) -> Iterator[Update]:
         """Run the requests (by side; one side is Explore) step by step and say what the page should show.
 
         Never raises for what a visitor entered or for a run that breaks: both come as an update with state "error".
@@ -115,7 +123,7 @@ class Runner:
                 told, when = ahead, now
             ahead = self._places.ahead(ticket, seconds=0.2)
 
-    def _run(self, requests: Mapping[str, Request], signal: Signal) -> Iterator[Update]:
+    def _run(self, requests: Mapping[str, Request | ForkRequest], signal: Signal) -> Iterator[Update]:
         for request in requests.values():
             if not self.shelf.holds(request.model):
                 yield Update("running", loading(request.model))
@@ -128,13 +136,12 @@ class Runner:
             yield Update("running", note or sharing(self._places.others()), runs=runs)
         yield Update("done", " ".join(filter(None, (_summary(runs), note))), runs=runs)
 
-    def _begin(self, request: Request, signal: Signal, side: str) -> LiveRun:
+    def _begin(self, request: Request | ForkRequest, signal: Signal, side: str) -> LiveRun:
         """A run that has given its header, so that everything wrong with the request has been said."""
         from blockviz.evaluation.tasks import checker_for, known_answer
         from blockviz.models.checkpoint import CheckpointError
         from blockviz.models.tokens import UnknownText
         from blockviz.sampling.attention_recording import recorded_bytes
-        from blockviz.sampling.run import stream
         from blockviz.sampling.trace_lines import LineWriter
 
         def located(name: str, message: str) -> FormError:
@@ -143,15 +150,13 @@ class Runner:
         try:
             model = self.shelf.load(request.model)
         except KeyError:
-            raise located("model", UNKNOWN_MODEL) from None
+            raise located("model", request.unknown_model) from None
         except CheckpointError as error:
             raise located("model", str(error)) from None
         checker = checker_for(model, known_answer(request.prompt))
         try:
             with self._turns.turn():
-                events = stream(
-                    model, request.prompt, request.settings, checker=checker, should_stop=signal.is_set
-                )
+                events = request.begin(model, checker, signal.is_set)
                 header = next(events)
         except SettingsError as error:
             raise located(error.field, str(error)) from None

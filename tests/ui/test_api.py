@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import base64
+import gzip
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +12,8 @@ from gradio_client.exceptions import AppError
 
 from blockviz import load, sample
 from blockviz.evaluation.tasks import EXAMPLE_PROMPTS, checker_for, known_answer
+from blockviz.sampling.edits import Edit
+from blockviz.sampling.forks import fork
 from blockviz.sampling.settings import FIELDS
 from blockviz.sampling.trace import Trace
 from blockviz.ui.page import build, launch_options
@@ -50,7 +54,7 @@ def same(one: Trace, other: Trace) -> bool:
 
 def test_the_endpoints_are_named_and_typed(client: Client) -> None:
     known = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    assert set(known) == {"/models", "/generate", "/generate_stream", "/compare"}
+    assert set(known) == {"/models", "/generate", "/generate_stream", "/compare", "/fork"}
     given = {entry["parameter_name"]: entry for entry in known["/generate"]["parameters"]}
     assert list(given) == ["model", "prompt", "preset", *FIELDS]
     assert given["model"]["parameter_has_default"] is False
@@ -120,3 +124,24 @@ def test_compare_takes_two_to_four_runs(client: Client) -> None:
     for runs in ([one], [one] * 5, [one, "math-uniform"], [one, {**one, "prompt": "other"}], "all"):
         with pytest.raises(AppError, match="run"):
             client.predict(prompt=PROMPT, runs=runs, api_name="/compare")
+
+
+def test_a_run_is_stepped_into(client: Client, folder: Path) -> None:
+    text = client.predict("math-masked", PROMPT, "ancestral", steps=2, seed=5, api_name="/generate")
+    parent = trace(text)
+    at = next(k for k, entry in enumerate(parent.passes) if entry.phase == "commit")
+    position = parent.passes[at].stop - 1
+    edit = {"at": at, "renoise": [position], "settings": {"seed": 9}}
+    packed = base64.b64encode(gzip.compress(text.encode())).decode()
+    model = load("math-masked", folder=folder)
+    checker = checker_for(model, known_answer(PROMPT))
+    known = fork(model, parent, Edit(at, renoise=(position,), settings={"seed": 9}), checker=checker)
+    for given in (text, packed):
+        assert trace(client.predict(given, edit, api_name="/fork")).same_content(known)
+    for given, wrong, reason in (
+        ("{}", edit, "trace"),
+        ("%%%", edit, "gzipped"),
+        (text, {"at": at, "renoise": [0]}, "belongs to the prompt"),
+    ):
+        with pytest.raises(AppError, match=reason):
+            client.predict(given, wrong, api_name="/fork")
