@@ -209,6 +209,8 @@ def _stories(name: str, process: Process, stages: tuple[Stage, ...], starts_from
         muon_decay=0.05,
         seed=0 if starts_from is None else 1,
         validation_rows=48,
+        # The models that are sampled from also meet the seams that overlapping and repaired blocks have.
+        seams=None if starts_from is None else Seams(0.15),
     )
 
 
@@ -216,6 +218,7 @@ def _overlay(name: str, process: Process) -> Recipe:
     return replace(
         _stories(name, process, STORY_STAGES, None),
         from_decoder=True,
+        curriculum=Curriculum(3.0, 1.0),
         # A trained trunk is to be bent, not to be thrown away.
         muon_rate=2e-3,
         adamw_rate=2e-4,
@@ -236,7 +239,10 @@ RECIPES: dict[str, Recipe] = {
         _stories("stories-ar", "uniform", (Stage(3000, (1.0,), warmup_steps=100),), None), block_sizes=(1,)
     ),
     "stories-overlay": replace(
-        _stories("stories-overlay", "uniform", STORY_STAGES, "stories-ar"), keeps_optimiser=True
+        _stories("stories-overlay", "uniform", STORY_STAGES, "stories-ar"),
+        keeps_optimiser=True,
+        # Nearly pure noise is what an AR model's reading already fits.
+        curriculum=Curriculum(3.0, 1.0),
     ),
     "overlay-masked": _overlay("overlay-masked", "masked"),
     "overlay-uniform": _overlay("overlay-uniform", "uniform"),

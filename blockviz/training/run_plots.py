@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from blockviz.training.runfiles import LOSSES, NOISE, VALIDATION
 
-STRETCHES = 200  # columns of the picture of noise levels at most
+STRETCHES = 40  # columns of the picture of noise levels at most
 
 
 def plot_losses(folder: Path) -> Path:
@@ -67,7 +67,10 @@ def plot_noise(folder: Path) -> Path:
         line={"color": "#b5401b", "width": 2},
     )
     figure.update_layout(
-        title=f"Noise levels drawn in training, {int(totals.sum()):,} positions in blocks of two and more",
+        title={
+            "text": "Noise levels drawn in training",
+            "subtitle": {"text": f"{int(totals.sum()):,} positions in blocks of two and more"},
+        },
         xaxis_title="optimiser step",
         yaxis={"title": "noise level (share of tokens that are noise)", "range": [0, 1]},
         template="plotly_white",

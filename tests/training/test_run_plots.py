@@ -13,6 +13,7 @@ def test_the_noise_plot_shows_what_was_counted(tmp_path: Path) -> None:
     rows = [{"step": step + 1, "level 0": step, "level 1": steps - step} for step in range(steps)]
     pd.DataFrame(rows).to_csv(tmp_path / NOISE, index=False)
     text = plot_noise(tmp_path).read_text()
-    assert "Noise levels drawn in training, 358,801 positions" in text
+    assert "Noise levels drawn in training" in text
+    assert f"{steps * steps:,} positions in blocks of two and more" in text
     assert "noise level (share of tokens that are noise)" in text
     assert "optimiser step" in text
