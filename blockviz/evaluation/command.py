@@ -24,6 +24,7 @@ from blockviz.evaluation.accuracy import (
 )
 from blockviz.evaluation.gsm8k import evaluate_programs, read_questions
 from blockviz.evaluation.model_card import recipe_of, write_card
+from blockviz.evaluation.story_card import write_story_card
 from blockviz.evaluation.sweep import Cell, sweep
 from blockviz.evaluation.tables import accuracy_markdown, likelihood_markdown
 from blockviz.evaluation.texts import problem_examples, text_examples
@@ -75,7 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--card",
         action="store_true",
-        help="with --table: write the model card into the checkpoint's folder too",
+        help="with --table, or with --likelihood --text FILE for a model of stories: write the model card into the "
+        "checkpoint's folder too",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     group = parser.add_argument_group("likelihood")
@@ -108,8 +110,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> str:
     """Measure what the flags ask for and return the report, JSON with --json. Raises what the measurements raise."""
     settings = settings_of(options)
-    if options.card and options.table is None:
-        raise EvaluationError("A model card needs its table: name one with --table FILE.")
+    if options.card and options.table is None and not (options.likelihood and options.text is not None):
+        raise EvaluationError(
+            "A model card needs its table: name one with --table FILE "
+            "(a model of stories needs --likelihood --text FILE)."
+        )
     asked = {"likelihood": options.likelihood, "gsm8k": options.gsm8k, "table": options.table}
     if len([name for name, value in asked.items() if value]) > 1:
         raise EvaluationError("Of --likelihood, --gsm8k and --table only one is measured at a time.")
@@ -128,6 +133,8 @@ def run_command(options: argparse.Namespace) -> str:
 
 
 def _likelihood(options: argparse.Namespace, model: Model) -> str:
+    if options.card:
+        recipe_of(model)  # as in _table
     if options.text is None:
         examples = problem_examples(model, options.problems, options.problem_seed)
     else:
@@ -137,6 +144,8 @@ def _likelihood(options: argparse.Namespace, model: Model) -> str:
         result = block_likelihood.likelihood(
             model, examples, draws=options.draws, rows=options.batch_size, progress=bar.update
         )
+    if options.card:
+        write_story_card(model, find(options.model, options.folder), result)
     if options.json:
         return json.dumps({**asdict(result), **_model(model)})
     return likelihood_markdown(model.name, result)

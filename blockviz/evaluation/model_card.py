@@ -32,7 +32,7 @@ def recipe_of(model: Model) -> Recipe:
 
 def write_card(model: Model, folder: Path, table: Mapping[str, Any]) -> Path:
     """Write `README.md` into a checkpoint folder from its accuracy table (`sweep`); returns the file."""
-    recipe, training = recipe_of(model), model.info.training
+    recipe = recipe_of(model)
     noise = "masked (absorbing)" if model.info.process == "masked" else "uniform"
     lines = [
         "---",
@@ -47,22 +47,7 @@ def write_card(model: Model, folder: Path, table: Mapping[str, Any]) -> Path:
         f"serves the block sizes {', '.join(map(str, recipe.block_sizes))} (BlockGen, arXiv 2606.02241); at block size "
         "1 it is an autoregressive model and can score its own drafts (ARPC).",
         "",
-        "| | |",
-        "|---|---|",
-        f"| parameters | {training['parameters']:,} (stored as float16) |",
-        f"| shape | {recipe.n_blocks} layers, width {recipe.hidden_size}, {recipe.n_heads} heads, no adaLN, "
-        "untied head |",
-        f"| canvas | {recipe.canvas} positions |",
-        f"| vocabulary | {model.info.vocab_size} (words, digits, signs, end"
-        + (", MASK)" if model.info.process == "masked" else ")")
-        + " |",
-        *(
-            f"| block sizes and weights, {part.name}, {stage.steps:,} steps | {_pairs(part, stage)} |"
-            for part in recipe.lineage
-            for stage in part.stages
-        ),
-        f"| noise schedule | {recipe.schedule} |",
-        f"| weights' SHA-256 (first 16 digits) | `{model.content_hash}` |",
+        *shape_lines(model, "words, digits, signs, end"),
         "",
         "## Data",
         "",
@@ -74,11 +59,7 @@ def write_card(model: Model, folder: Path, table: Mapping[str, Any]) -> Path:
         "",
         "## Training",
         "",
-        *_base_lines(recipe, training),
-        f"`python -m blockviz train {recipe.name}`: {training['steps']:,} optimiser steps of {recipe.batch} sequences "
-        f"({training['sequences']:,} in all), {training['seconds'] / 60:.0f} minutes on one CPU core, bfloat16 "
-        "autocast, Muon on the trunk's matrices and AdamW on the rest, cosine rate, average of the weights "
-        f"(decay {recipe.ema_decay}).",
+        *training_lines(model),
         "",
         "## Likelihood",
         "",
@@ -115,12 +96,49 @@ def write_card(model: Model, folder: Path, table: Mapping[str, Any]) -> Path:
     return path
 
 
+def shape_lines(model: Model, entries: str) -> list[str]:
+    """The card's table of what the model is; `entries` says what its vocabulary holds beside MASK."""
+    recipe = recipe_of(model)
+    return [
+        "| | |",
+        "|---|---|",
+        f"| parameters | {model.info.training['parameters']:,} (stored as float16) |",
+        f"| shape | {recipe.n_blocks} layers, width {recipe.hidden_size}, {recipe.n_heads} heads, no adaLN, "
+        "untied head |",
+        f"| canvas | {recipe.canvas} positions |",
+        f"| vocabulary | {model.info.vocab_size} ({entries}"
+        + (", MASK)" if model.info.process == "masked" else ")")
+        + " |",
+        *(
+            f"| block sizes and weights, {part.name}, {stage.steps:,} steps | {_pairs(part, stage)} |"
+            for part in recipe.lineage
+            for stage in part.stages
+        ),
+        f"| noise schedule | {recipe.schedule} |",
+        f"| weights' SHA-256 (first 16 digits) | `{model.content_hash}` |",
+    ]
+
+
+def training_lines(model: Model) -> list[str]:
+    """The card's account of how the weights came about."""
+    recipe, training = recipe_of(model), model.info.training
+    return [
+        *_base_lines(recipe, training),
+        f"`python -m blockviz train {recipe.name}`: {training['steps']:,} optimiser steps of {recipe.batch} sequences "
+        f"({training['sequences']:,} in all), {training['seconds'] / 60:.0f} minutes on one {_worker(training)}, "
+        "bfloat16 autocast, Muon on the trunk's matrices and AdamW on the rest, cosine rate, average of the weights "
+        f"(decay {recipe.ema_decay}).",
+    ]
+
+
 def _base_lines(recipe: Recipe, training: Mapping[str, Any]) -> list[str]:
     if recipe.starts_from is None:
         return []
     base = RECIPES[recipe.starts_from]
     minutes = (
-        f", {training['base_seconds'] / 60:.0f} minutes on one CPU core" if "base_seconds" in training else ""
+        f", {training['base_seconds'] / 60:.0f} minutes on one {_worker(training)}"
+        if "base_seconds" in training
+        else ""
     )
     return [
         f"The weights start from `python -m blockviz train {base.name}`, which uses {base.process} noise: "
@@ -128,6 +146,10 @@ def _base_lines(recipe: Recipe, training: Mapping[str, Any]) -> list[str]:
         "about the text, so what one process learned there holds for the other.",
         "",
     ]
+
+
+def _worker(training: Mapping[str, Any]) -> str:
+    return "CPU core" if training.get("device", "cpu") == "cpu" else "GPU"
 
 
 def _pairs(recipe: Recipe, stage: Stage) -> str:

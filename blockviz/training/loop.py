@@ -197,6 +197,7 @@ class Trainer:
                 "steps": self.step,
                 "sequences": self.step * recipe.batch,
                 "seconds": round(self.seconds),
+                "device": self.place.device.type,
                 "parameters": sum(p.numel() for p in self.net.parameters()),
                 **figures,
             },
@@ -261,10 +262,12 @@ def train(
     held_out = corpus.validation(recipe.validation_rows if validation_rows is None else validation_rows)
     stop = min(recipe.steps, until if until is not None else recipe.steps)
     bar = tqdm(total=recipe.steps, initial=trainer.step, disable=not lead, desc=recipe.name, mininterval=5)
-    started = time.monotonic() - trainer.seconds
+    # On a CPU what counts is the time spent computing, not that in which others had the machine.
+    clock = time.process_time if place.device.type == "cpu" else time.monotonic
+    started = clock() - trainer.seconds
     while trainer.step < stop:
         result = trainer.train_step()
-        trainer.seconds = time.monotonic() - started
+        trainer.seconds = clock() - started
         done = trainer.step == stop
         if losses is not None and bounds is not None and noise is not None:
             noise.add({"step": trainer.step} | {f"level {i}": n for i, n in enumerate(result.levels)})
