@@ -28,11 +28,16 @@ WORDS: dict[str, str] = {
     "verify": "Reading left to right, AR would write {doubted} of {free} differently; it doubts {token} most "
     "({score} nats).",
     "verify_none": "Reading left to right, AR would write every one of the {free} the same.",
-    "renoise_ar_nll": "AR doubts {doubted} of {free}; the {k} unlikeliest, at or above {cut} nats, go back to noise.",
-    "renoise_ar_nll_one": "AR doubts {doubted} of {free}; the unlikeliest, at {cut} nats, goes back to noise.",
-    "renoise_ar": "AR doubts {doubted} of {free}; the {k} of highest {short}, at or above {cut}, go back to noise.",
-    "renoise_ar_one": "AR doubts {doubted} of {free}; the one of highest {short}, {cut}, goes back to noise.",
-    "renoise_own": "Of {free}, the {k} of highest {short}, at or above {cut}, go back to noise.",
+    # How many go back is the schedule's choice, which ones the score's: a sure reading throws tokens back as well.
+    "renoise_ar_nll": "AR would write {doubted} of {free} differently; at this step the schedule sends the {k} "
+    "unlikeliest, from {cut} nats up, back to noise.",
+    "renoise_ar_nll_one": "AR would write {doubted} of {free} differently; at this step the schedule sends the "
+    "unlikeliest, at {cut} nats, back to noise.",
+    "renoise_ar": "AR would write {doubted} of {free} differently; at this step the schedule sends the {k} of highest "
+    "{short}, from {cut} up, back to noise.",
+    "renoise_ar_one": "AR would write {doubted} of {free} differently; at this step the schedule sends the one of "
+    "highest {short}, {cut}, back to noise.",
+    "renoise_own": "Of {free}, the {k} of highest {short}, from {cut} up, go back to noise.",
     "renoise_own_one": "Of {free}, the one of highest {short}, {cut}, goes back to noise.",
     "renoise_random": "Of {free}, {k} drawn by lot go back to noise, whatever the model thinks of them.",
     "renoise_random_one": "Of {free}, one drawn by lot goes back to noise, whatever the model thinks of it.",

@@ -30,7 +30,8 @@ def test_a_guided_step_is_told_as_one() -> None:
         "The prompt is in place; every other position holds pure noise.",
         "The model drafts the whole block: 2 tokens, all of them new.",
         "Reading left to right, AR would write every one of the 2 tokens the same.",
-        "AR doubts 0 of 2 tokens; the unlikeliest, at 3.3 nats, goes back to noise.",
+        "AR would write 0 of 2 tokens differently; at this step the schedule sends the unlikeliest, at 3.3 nats, "
+        "back to noise.",
         "Block 1 is finished; its 4 tokens no longer change.",
     ]
     assert [step_passes(trace, k) for k in (0, 1, 2, 3, 4)] == [
@@ -56,7 +57,10 @@ def test_doubts_are_counted_and_what_ar_would_write_is_named() -> None:
         assert token == here.top_ids[position - here.start, 0]
         assert p == here.top_probs[position - here.start, 0]
     words = sentence(GUIDED, k + 1)
-    assert words.startswith(f"AR doubts {other.sum()} of {free.sum()} tokens; the {after.k} unlikeliest")
+    assert words.startswith(
+        f"AR would write {other.sum()} of {free.sum()} tokens differently; "
+        f"at this step the schedule sends the {after.k} "
+    )
     assert f"{brief(after.cut or 0)} nats" in words
     assert alternatives(GUIDED, k - 1) == {}
 
@@ -64,7 +68,7 @@ def test_doubts_are_counted_and_what_ar_would_write_is_named() -> None:
 @pytest.mark.parametrize(
     ("corrector", "words"),
     [
-        ("kld", "of highest KL, at or above"),
+        ("kld", "of highest KL, from"),
         ("entropy", "tokens, the 6 of highest entropy"),
         ("random", "6 drawn by lot"),
         ("tvd", "of highest total variation"),
