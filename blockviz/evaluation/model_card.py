@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from blockviz.evaluation.tables import accuracy_markdown, likelihood_markdown
 from blockviz.evaluation.texts import problem_examples
 from blockviz.models.checkpoint import Model
 from blockviz.sampling.run import sample
-from blockviz.training.recipes import RECIPES, Recipe, Stage
+from blockviz.training.recipes import RECIPES, Recipe
 
 BOUND_PROBLEMS = 256
 BOUND_DRAWS = 16
@@ -110,9 +111,10 @@ def shape_lines(model: Model, entries: str) -> list[str]:
         + (", MASK)" if model.info.process == "masked" else ")")
         + " |",
         *(
-            f"| block sizes and weights, {part.name}, {stage.steps:,} steps | {_pairs(part, stage)} |"
-            for part in recipe.lineage
-            for stage in part.stages
+            f"| block sizes and weights, {run['recipe']}, {stage['steps']:,} steps | "
+            f"{_pairs(run['block_sizes'], stage['block_weights'])} |"
+            for run in _runs(model)
+            for stage in run["stages"]
         ),
         f"| noise schedule | {recipe.schedule} |",
         f"| weights' SHA-256 (first 16 digits) | `{model.content_hash}` |",
@@ -121,39 +123,54 @@ def shape_lines(model: Model, entries: str) -> list[str]:
 
 def training_lines(model: Model) -> list[str]:
     """The card's account of how the weights came about."""
-    recipe, training = recipe_of(model), model.info.training
+    recipe = recipe_of(model)
+    *before, run = _runs(model)
+    lines = []
+    for base in before:
+        lines += [
+            f"The weights start from `python -m blockviz train {base['recipe']}`, which uses {base['process']} noise: "
+            f"{base['steps']:,} optimiser steps of {base['batch']} sequences{_time(base)}. At block size 1 the noise "
+            "says nothing about the text, so what one process learned there holds for the other.",
+            "",
+        ]
     return [
-        *_base_lines(recipe, training),
-        f"`python -m blockviz train {recipe.name}`: {training['steps']:,} optimiser steps of {recipe.batch} sequences "
-        f"({training['sequences']:,} in all), {training['seconds'] / 60:.0f} minutes on one {_worker(training)}, "
-        "bfloat16 autocast, Muon on the trunk's matrices and AdamW on the rest, cosine rate, average of the weights "
-        f"(decay {recipe.ema_decay}).",
+        *lines,
+        f"`python -m blockviz train {run['recipe']}`: {run['steps']:,} optimiser steps of {run['batch']} sequences "
+        f"({run['steps'] * run['batch']:,} in all){_time(run)}, bfloat16 autocast, Muon on the trunk's matrices and "
+        f"AdamW on the rest, cosine rate, average of the weights (decay {recipe.ema_decay}).",
     ]
 
 
-def _base_lines(recipe: Recipe, training: Mapping[str, Any]) -> list[str]:
-    if recipe.starts_from is None:
-        return []
-    base = RECIPES[recipe.starts_from]
-    minutes = (
-        f", {training['base_seconds'] / 60:.0f} minutes on one {_worker(training)}"
-        if "base_seconds" in training
-        else ""
-    )
-    return [
-        f"The weights start from `python -m blockviz train {base.name}`, which uses {base.process} noise: "
-        f"{base.steps:,} optimiser steps of {base.batch} sequences{minutes}. At block size 1 the noise says nothing "
-        "about the text, so what one process learned there holds for the other.",
-        "",
+def _runs(model: Model) -> list[dict[str, Any]]:
+    """What was run, oldest first: as the training recorded it, or, before it did, as the recipes have it."""
+    training = model.info.training
+    if "runs" in training:
+        return list(training["runs"])
+    runs: list[dict[str, Any]] = [
+        {
+            "recipe": part.name,
+            "process": part.process,
+            "batch": part.batch,
+            "block_sizes": part.block_sizes,
+            "stages": [asdict(stage) for stage in part.stages],
+            "steps": part.steps,
+        }
+        for part in recipe_of(model).lineage
     ]
+    if "base_seconds" in training:
+        runs[0]["seconds"] = training["base_seconds"]
+    runs[-1] |= {"steps": training["steps"], "seconds": training["seconds"]}
+    return runs
 
 
-def _worker(training: Mapping[str, Any]) -> str:
-    return "CPU core" if training.get("device", "cpu") == "cpu" else "GPU"
+def _time(run: Mapping[str, Any]) -> str:
+    if "seconds" not in run:
+        return ""
+    return f", {run['seconds'] / 60:.0f} minutes on one {'CPU core' if run.get('device', 'cpu') == 'cpu' else 'GPU'}"
 
 
-def _pairs(recipe: Recipe, stage: Stage) -> str:
-    pairs = zip(recipe.block_sizes, stage.block_weights, strict=True)
+def _pairs(block_sizes: Sequence[int], block_weights: Sequence[float]) -> str:
+    pairs = zip(block_sizes, block_weights, strict=True)
     return ", ".join(f"{size}: {weight:g}" for size, weight in pairs)
 
 

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -21,13 +20,15 @@ from blockviz.base.command_line import (
     folder,
     folder_to_make,
     in_options,
+    number,
     sentence,
     whole,
 )
 from blockviz.models.checkpoint import CheckpointError, pick_device
 from blockviz.training.loop import Place, train
-from blockviz.training.recipes import RECIPES, Recipe
-from blockviz.training.runfiles import RunError, load_state
+from blockviz.training.recipes import RECIPES
+from blockviz.training.runfiles import RunError
+from blockviz.training.starting import history
 from blockviz.training.text_source import TextSource
 
 MAX_STEPS = 10_000_000
@@ -46,6 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", type=folder_to_make, help="folder of the run's files (default runs/RECIPE)")
     parser.add_argument(
         "--steps", type=whole(1, MAX_STEPS), help="a trial: this many steps of the last stage's mixture"
+    )
+    parser.add_argument(
+        "--share",
+        type=number(1e-4, 100),
+        help="every stage takes this share of its steps, as a larger --batch asks for",
     )
     parser.add_argument(
         "--batch", type=whole(1, MAX_BATCH), help="sequences per optimiser step instead of the recipe's"
@@ -77,6 +83,8 @@ def run_command(arguments: argparse.Namespace) -> Path | None:
     """Train as the arguments say and write the checkpoint; returns its folder on the leading process."""
     changes = {name: value for name in ("batch", "seed") if (value := getattr(arguments, name)) is not None}
     recipe = replace(RECIPES[arguments.recipe], **changes)
+    if arguments.share is not None:
+        recipe = recipe.scaled(arguments.share)
     if arguments.steps is not None:
         recipe = recipe.with_steps(arguments.steps)
     run = arguments.run if arguments.run is not None else Path("runs") / recipe.name
@@ -93,15 +101,8 @@ def run_command(arguments: argparse.Namespace) -> Path | None:
             until=0 if arguments.export_only else arguments.until,
         )
         if place.rank == 0 and (arguments.export_only or trainer.step >= recipe.steps):
-            return trainer.export(arguments.out / recipe.name, _base_figures(run, recipe))
+            return trainer.export(arguments.out / recipe.name, {"runs": history(run, recipe)})
     return None
-
-
-def _base_figures(run: Path, recipe: Recipe) -> dict[str, Any]:
-    if recipe.starts_from is None:
-        return {}
-    _, progress = load_state(run.parent / recipe.starts_from, RECIPES[recipe.starts_from])
-    return {"base_seconds": round(progress["seconds"])}
 
 
 @contextlib.contextmanager

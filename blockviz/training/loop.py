@@ -139,7 +139,8 @@ class Trainer:
                 logits = predict(self.net, streams, noised.xt)
             loss = weighted_loss(logits, streams, noised, self.process, recipe.schedule, group.elbo)
             (loss.sum() / weight).backward()
-            columns = torch.tensor([recipe.block_sizes.index(int(size)) for size in streams.block_size])
+            row_sizes = streams.block_size.flatten().tolist()
+            columns = torch.tensor([recipe.block_sizes.index(size) for size in row_sizes])
             sums[0].index_add_(0, columns.to(place.device), loss.detach().sum(dim=1).double())
             sums[1].index_add_(0, columns.to(place.device), noised.weight.sum(dim=1).double())
             tokens += streams.clean.numel() + streams.noisy.numel()
@@ -197,7 +198,6 @@ class Trainer:
                 "steps": self.step,
                 "sequences": self.step * recipe.batch,
                 "seconds": round(self.seconds),
-                "device": self.place.device.type,
                 "parameters": sum(p.numel() for p in self.net.parameters()),
                 **figures,
             },
@@ -280,6 +280,7 @@ def train(
                 progress = {
                     "step": trainer.step,
                     "seconds": trainer.seconds,
+                    "device": place.device.type,
                     "text": corpus.fingerprint,
                 }
                 save_state(run, trainer.optimiser.state(), recipe, progress)

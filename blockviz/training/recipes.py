@@ -115,6 +115,20 @@ class Recipe:
         """What the rows of a block size are trained by."""
         return self.losses[self.block_sizes.index(block_size)] if self.losses else "ce"
 
+    def scaled(self, share: float) -> Recipe:
+        """The same course in fewer or more optimiser steps: every stage takes this share of its own."""
+        stages = tuple(
+            replace(
+                stage,
+                steps=max(1, round(stage.steps * share)),
+                rate_steps=round(stage.rate_steps * share),
+                warmup_steps=min(stage.warmup_steps, round(stage.steps * share / 10)),
+                practice_steps=max(1, round(stage.practice_steps * share)),
+            )
+            for stage in self.stages
+        )
+        return replace(self, stages=stages)
+
     def with_steps(self, steps: int) -> Recipe:
         """The last stage's mixture alone, from fresh weights, for a trial of another length."""
         stage = replace(

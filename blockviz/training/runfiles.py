@@ -36,14 +36,19 @@ def save_state(folder: Path, tensors: dict[str, Tensor], recipe: Recipe, progres
 
 def load_state(folder: Path, recipe: Recipe) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read the state of a run of this very recipe; raises RunError when there is none or the recipe differs."""
+    stored, progress = read_record(folder)
+    _check_recipe(folder, stored, recipe, progress["step"])
+    return load_file(folder / STATE), progress
+
+
+def read_record(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The recipe a run was made with and how far it is; raises RunError when there is no run."""
     path = folder / STATE
     if not path.exists():
         raise RunError(f"there is no run to resume in {folder}")
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata()
-    progress = json.loads(metadata["progress"])
-    _check_recipe(folder, json.loads(metadata["recipe"]), recipe, progress["step"])
-    return load_file(path), progress
+    return json.loads(metadata["recipe"]), json.loads(metadata["progress"])
 
 
 def _check_recipe(folder: Path, stored: dict[str, Any], recipe: Recipe, step: int) -> None:
@@ -70,11 +75,20 @@ def _check_recipe(folder: Path, stored: dict[str, Any], recipe: Recipe, step: in
 
 
 def finished_state(folder: Path, recipe: Recipe) -> dict[str, Tensor]:
-    """The state a run of this recipe ended with; raises RunError when it is not there or not at its end."""
-    tensors, progress = load_state(folder, recipe)
-    if progress["step"] < recipe.steps:
-        raise RunError(f"the run in {folder} stands at step {progress['step']} of {recipe.steps}")
-    return tensors
+    """The state that a run ended with whose network and text are those of `recipe`, however long or large its steps.
+
+    Raises RunError when there is no run, one of another network, or one that has not ended.
+    """
+    stored, progress = read_record(folder)
+    for key in ("name", "corpus", "canvas", "hidden_size", "n_blocks", "n_heads"):
+        if stored[key] != getattr(recipe, key):
+            raise RunError(
+                f"the run in {folder} was made with {key} = {stored[key]!r}, not {getattr(recipe, key)!r}"
+            )
+    steps = sum(stage["steps"] for stage in stored["stages"])
+    if progress["step"] < steps:
+        raise RunError(f"the run in {folder} stands at step {progress['step']} of {steps}")
+    return load_file(folder / STATE)
 
 
 class Log:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,7 +18,7 @@ from blockviz.models.checkpoint import read_tokens
 from blockviz.models.decoder_files import read_decoder
 from blockviz.models.tokens import Tokens
 from blockviz.training.recipes import RECIPES, Recipe
-from blockviz.training.runfiles import RunError, finished_state
+from blockviz.training.runfiles import RunError, finished_state, read_record
 
 EMBEDDING = "vocab_embed.embedding"
 HEAD = ("output_layer.linear.weight", "output_layer.linear.bias")
@@ -66,6 +67,28 @@ def start_of(recipe: Recipe, run: Path, decoder: Path | None) -> Start | None:
     state = finished_state(run.parent / recipe.starts_from, RECIPES[recipe.starts_from])
     weights = _part(state, "average")
     return Start(weights, state if recipe.keeps_optimiser else None)
+
+
+def history(run: Path, recipe: Recipe) -> list[dict[str, Any]]:
+    """What was really run, for the model card: the run in `run` behind those it started from, oldest first."""
+    stored, progress = read_record(run)
+    before = recipe.starts_from
+    return [
+        *(history(run.parent / before, RECIPES[before]) if before is not None else []),
+        {
+            "recipe": stored["name"],
+            "process": stored["process"],
+            "batch": stored["batch"],
+            "block_sizes": stored["block_sizes"],
+            "stages": [
+                {"steps": stage["steps"], "block_weights": stage["block_weights"]}
+                for stage in stored["stages"]
+            ],
+            "steps": progress["step"],
+            "seconds": round(progress["seconds"]),
+            "device": progress.get("device", "cpu"),
+        },
+    ]
 
 
 def fit_vocabulary(weights: dict[str, Tensor], vocab_size: int) -> dict[str, Tensor]:

@@ -25,7 +25,19 @@ TRAINING = {
     "sequences": 80,
     "seconds": 120,
     "parameters": 1234,
-    "device": "cuda",
+    "runs": [
+        {
+            "recipe": f"stories-{name}",
+            "process": process,
+            "batch": 192,
+            "block_sizes": [1, 16],
+            "stages": [{"steps": steps, "block_weights": [0.25, 0.75]}],
+            "steps": steps,
+            "seconds": 120,
+            "device": "cuda",
+        }
+        for name, process, steps in (("base", "uniform", 700), ("masked", "masked", 300))
+    ],
 }
 
 
@@ -71,7 +83,9 @@ def test_the_card_carries_figures_and_unchosen_samples(
     figures = likelihood(model(folder), text_examples(model(folder), text, 3), draws=2)
     assert f"| B = 1 | {figures.sizes[0].nll:.4f} |" in card
     assert len(re.findall(r"^[12]\. Once upon a time ?\*\*.*\*\*$", card, re.MULTILINE)) == 4
-    assert "2 minutes on one GPU" in card
+    assert "700 optimiser steps of 192 sequences, 2 minutes on one GPU" in card
+    assert "300 optimiser steps of 192 sequences (57,600 in all), 2 minutes on one GPU" in card
+    assert "| block sizes and weights, stories-masked, 300 steps | 1: 0.25, 16: 0.75 |" in card
     assert "CDLA-Sharing-1.0" in card
     assert "`python -m blockviz train stories-base`" in card
     assert "--problems 3 --draws 2 --card" in card

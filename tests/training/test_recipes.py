@@ -48,3 +48,17 @@ def test_the_rate_warms_up_and_follows_a_cosine() -> None:
 def test_practice_falls_and_stays() -> None:
     stage = Stage(10, (1.0,), practice_start=0.6, practice_end=0.1, practice_steps=5)
     assert [round(stage.practice_share(i), 10) for i in (0, 1, 5, 9)] == [0.6, 0.5, 0.1, 0.1]
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=str)
+def test_a_scaled_recipe_takes_the_same_course(recipe: Recipe) -> None:
+    half = recipe.scaled(0.5)
+    assert half.steps == pytest.approx(recipe.steps / 2, abs=len(recipe.stages))
+    for whole, part in zip(recipe.stages, half.stages, strict=True):
+        assert part.block_weights == whole.block_weights
+        for offset in range(2 * whole.warmup_steps, whole.steps, 50):
+            # Half of the steps but not half of the warm-up shift the cosine by a little.
+            assert part.rate_factor(offset // 2) == pytest.approx(whole.rate_factor(offset), abs=0.03)
+            assert part.practice_share(offset // 2) == pytest.approx(
+                whole.practice_share(offset), abs=0.01
+            ) or (whole.practice_steps == 1)

@@ -17,7 +17,7 @@ from blockviz.training.command import main
 from blockviz.training.loop import Place, Trainer, train
 from blockviz.training.recipes import RECIPES, Recipe
 from blockviz.training.runfiles import STATE, RunError
-from blockviz.training.starting import EMBEDDING, fit_state, fit_vocabulary, start_of
+from blockviz.training.starting import EMBEDDING, fit_state, fit_vocabulary, history, start_of
 from blockviz.training.text_source import TextSource
 from tests.training.made_up_stories import stories
 
@@ -176,6 +176,23 @@ def test_the_command_says_what_a_decoder_lacks(
     assert "model_type 'bert'" in capsys.readouterr().err
     assert main(arguments[:-2]) == 2
     assert "name its folder with --decoder" in capsys.readouterr().err
+
+
+def test_the_base_may_have_been_longer_but_not_another_network(
+    tmp_path: Path, text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(RECIPES, "stories-ar", small("stories-ar", 9))
+    run(replace(small("stories-ar", 2), batch=3), tmp_path / "stories-ar", text)
+    trainer = run(small("stories-overlay"), tmp_path / "overlay", text)
+    runs = history(tmp_path / "overlay", trainer.recipe)
+    assert [(part["recipe"], part["batch"], part["steps"]) for part in runs] == [
+        ("stories-ar", 3, 2),
+        ("stories-overlay", 4, 3),
+    ]
+    assert runs[1]["stages"][0]["block_weights"] == list(trainer.recipe.stages[0].block_weights)
+    monkeypatch.setitem(RECIPES, "stories-ar", replace(small("stories-ar"), n_heads=4))
+    with pytest.raises(RunError, match="made with n_heads = 2, not 4"):
+        start_of(trainer.recipe, tmp_path / "overlay", None)
 
 
 def test_without_a_mask_the_vocabulary_stays() -> None:
