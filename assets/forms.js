@@ -42,7 +42,7 @@
       segments.append(label);
       radio.addEventListener("change", () => {
         Object.assign(values, preset.fixed);
-        if (parts.corrector) parts.corrector.set(values.corrector);
+        for (const name of Object.keys(preset.fixed)) if (parts[name]) parts[name].set(values[name]);
         refresh();
       });
     }
@@ -71,19 +71,25 @@
       );
     }
 
-    const applying = () => spec.applies[spec.switches.map((name) => values[name]).join("/")] || [];
+    /* The settings that have a meaning beside the others: APPLIES of blockviz/sampling/settings.py. */
+    const means = (name) => Object.entries(spec.applies[name] || {}).every(([other, allowed]) => allowed.includes(values[other]));
+    const applying = () => spec.fields.map((definition) => definition.name).filter(means);
 
     function refresh() {
       const preset = presetNow();
+      const offer = spec.models.find((candidate) => candidate.name === model.value);
       for (const radio of segments.querySelectorAll("input")) {
         radio.checked = Boolean(preset) && radio.value === preset.name;
+        const own = spec.presets.find((candidate) => candidate.name === radio.value);
+        const refused = (offer && own.refused[offer.process]) || "";
+        radio.disabled = Boolean(refused);
+        radio.parentNode.title = refused || own.label;
       }
       parts.preset.help.textContent = preset ? preset.help : spec.words.own_sampler;
       const shown = applying();
       for (const definition of spec.fields) {
         parts[definition.name].element.hidden = !shown.includes(definition.name);
       }
-      const offer = spec.models.find((candidate) => candidate.name === model.value);
       parts.model.help.textContent = offer ? offer.help : "";
       if (parts.block_size) parts.block_size.limit(values.length || (offer && offer.length) || undefined);
       if (parts.record_attention) parts.record_attention.note.textContent = attentionMemory(spec, values, offer);
@@ -98,7 +104,7 @@
         return true;
       }
       if (name === "predictor") {
-        if (!Object.keys(spec.applies).some((pair) => pair.split("/")[0] === text)) return false;
+        if (!spec.predictors.includes(text)) return false;
         values.predictor = text;
         return true;
       }
@@ -118,7 +124,7 @@
       main,
       more,
       read() {
-        const settings = { predictor: values.predictor, corrector: values.corrector };
+        const settings = { predictor: values.predictor };
         for (const name of applying()) {
           if (parts[name]) settings[name] = parts[name].get();
         }
@@ -131,10 +137,6 @@
           parts[definition.name].set(definition.default);
         }
         const refused = Object.entries(texts).filter(([name, text]) => !take(name, text));
-        if (!applying().length) {
-          values.corrector = "none";
-          parts.corrector.set("none");
-        }
         refresh();
         return refused;
       },

@@ -14,6 +14,9 @@ import torch
 
 Schedule = Literal["log-linear", "cosine"]
 
+RevealSchedule = Literal["linear", "cosine"]
+Counting = Literal["ceil", "floor"]
+
 SCHEDULES: tuple[Schedule, ...] = ("log-linear", "cosine")
 
 EPS = 1e-3
@@ -76,6 +79,27 @@ def renoise_count(alpha_s: float, free: int) -> int:
     if free <= 0:
         return 0
     return min(free, max(1, round((1 - alpha_s) * free)))
+
+
+def reveal_target(step: int, steps: int, count: int, reveal: RevealSchedule, counting: Counting) -> int:
+    """How many of `count` positions are revealed once `step` (1..`steps`) of a block is done.
+
+    linear `step count / steps`, cosine `count (1 - cos(pi/2 step / steps))`, rounded up ("ceil") or down ("floor");
+    all of them at the last step. MATHS.md, samplers, items 1 to 3. Raises ValueError for a step out of range or
+    unknown names.
+    """
+    if not 1 <= step <= steps:
+        raise ValueError(f"step must be from 1 to {steps}, not {step}")
+    if counting not in ("ceil", "floor"):
+        raise ValueError(f"counting must be ceil or floor, not {counting!r}")
+    if step == steps:
+        return count
+    if reveal == "linear":  # in whole numbers: 0.28 * 25 is more than 7 in floating point
+        return -(-step * count // steps) if counting == "ceil" else step * count // steps
+    if reveal != "cosine":
+        raise ValueError(f"reveal schedule must be linear or cosine, not {reveal!r}")
+    share = round(count * (1 - math.cos(math.pi / 2 * step / steps)), 9)
+    return math.ceil(share) if counting == "ceil" else math.floor(share)
 
 
 def _unknown(schedule: str) -> ValueError:

@@ -89,7 +89,7 @@ def recorded_bytes(settings: SamplerSettings, heads: int, prompt_length: int, le
     kept = {"none": 0, "mean": 1, "heads": heads}[settings.record_attention]
     run = call = 0
     for segment in PLANS[settings.predictor](settings, free_after([prompt_length], length), "log-linear"):
-        one = kept * (segment.stop - segment.start) * segment.stop
+        one = kept * (segment.stop - segment.start) * (length if segment.whole else segment.stop)
         verifying = settings.corrector in AR_SCORES
         run += one * sum(2 if step.guided and verifying else 1 for step in segment.steps)
         call = max(call, one)

@@ -14,7 +14,7 @@ from torch import Tensor
 from blockviz.diffusion.draws import GeneratorDraws
 from blockviz.models.checkpoint import Model
 from blockviz.sampling.denoiser import work_device
-from blockviz.sampling.prompts import read_prompt
+from blockviz.sampling.prompts import Prompt, read_prompt
 from blockviz.sampling.recorder import written_text
 from blockviz.sampling.run import passes, prepare
 from blockviz.sampling.settings import SamplerSettings
@@ -83,36 +83,63 @@ def sample_batch(
     if not prompts or len(prompts) != len(seeds):
         raise ValueError(f"{len(prompts)} prompts and {len(seeds)} seeds: one seed per prompt is needed")
     began = time.perf_counter()
-    length = settings.length or model.info.length
-    read = [read_prompt(prompt, model.tokens, length, model.info.end_id) for prompt in prompts]
+    canvas = settings.length or model.info.length
+    read = [read_prompt(prompt, model.tokens, canvas, model.info.end_id) for prompt in prompts]
     if len({prompt.length for prompt in read}) > 1:
         raise ValueError("the prompts of a batch must have canvases of one length")
-    rows = [GeneratorDraws(seed, work_device(model)) for seed in seeds]
-    job = prepare(
-        model,
-        settings,
-        [prompt.tokens for prompt in read],
-        lambda active: RowsDraws(rows, active),
-        length=read[0].length,
-    )
-    for _ in passes(job):
-        if progress is not None:
-            progress(job.position, job.length)
+    length = read[0].length
+    tokens = np.zeros((len(read), length), np.int64)
+    lengths, nfe_denoise, nfe_verify = np.zeros((3, len(read)), np.int64)
+    forwards = finished = 0
+    for chosen in _together(read, settings):
+        rows = [GeneratorDraws(seeds[i], work_device(model)) for i in chosen]
+        job = prepare(
+            model,
+            settings,
+            [read[i].tokens for i in chosen],
+            _draws_for(rows),
+            length=length,
+        )
+        for _ in passes(job):
+            if progress is not None:
+                progress((finished * length + job.position * len(chosen)) // len(read), length)
+        finished += len(chosen)
+        tokens[chosen] = job.canvas.cpu().numpy()
+        lengths[chosen] = job.lengths.cpu().numpy()
+        nfe_denoise[chosen] = job.denoiser.rows_denoise.numpy()
+        nfe_verify[chosen] = job.denoiser.rows_verify.numpy()
+        forwards += job.denoiser.nfe_denoise + job.denoiser.nfe_verify
     if progress is not None:
-        progress(job.length, job.length)
-    lengths = job.lengths.cpu().numpy()
-    canvas = job.canvas.cpu().numpy()
+        progress(length, length)
+    starts = np.array([len(prompt.leading) for prompt in read])
     texts = [
-        written_text(model, row.tolist(), len(prompt), int(length))
-        for row, prompt, length in zip(canvas, job.prompts, lengths, strict=True)
+        written_text(model, row.tolist(), int(start), int(stop))
+        for row, start, stop in zip(tokens, starts, lengths, strict=True)
     ]
     return BatchResult(
-        tokens=canvas,
+        tokens=tokens,
         texts=texts,
-        prompt_lengths=np.array([len(prompt) for prompt in job.prompts]),
+        prompt_lengths=starts,
         lengths=lengths,
-        nfe_denoise=job.denoiser.rows_denoise.numpy(),
-        nfe_verify=job.denoiser.rows_verify.numpy(),
-        forwards=job.denoiser.nfe_denoise + job.denoiser.nfe_verify,
+        nfe_denoise=nfe_denoise,
+        nfe_verify=nfe_verify,
+        forwards=forwards,
         seconds=time.perf_counter() - began,
     )
+
+
+def _draws_for(rows: Sequence[GeneratorDraws]) -> Callable[[Tensor], RowsDraws]:
+    return lambda active: RowsDraws(rows, active)
+
+
+def _together(prompts: Sequence[Prompt], settings: SamplerSettings) -> list[list[int]]:
+    """The rows that can share their forwards: all, or on a bidirectional canvas those whose prompts end together.
+
+    There the blocks begin where the prompt ends, and rows would not have the same ones.
+    """
+    if not settings.sees_canvas:
+        return [list(range(len(prompts)))]
+    groups: dict[int, list[int]] = {}
+    for index, prompt in enumerate(prompts):
+        groups.setdefault(len(prompt.leading), []).append(index)
+    return list(groups.values())

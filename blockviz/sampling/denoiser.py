@@ -71,14 +71,17 @@ class Denoiser:
         self._verify_mask: tuple[tuple[int, int, int], Tensor] | None = None
 
     def denoise(
-        self, canvas: Tensor, start: int, stop: int, block_size: int, active: Tensor
+        self, canvas: Tensor, start: int, stop: int, block_size: int, active: Tensor, whole: bool = False
     ) -> tuple[Tensor, Call]:
         """Predict the window `start..stop` of `canvas` int64 `[N, L]`, whose tokens before `start` are clean.
 
         The window sees all of the clean tokens before it and all of itself. `active` bool `[N]` says for which rows
-        the call counts. Returns log-probabilities float32 `[N, stop - start, V]` (temperature applied, MASK and PAD
-        removed) and the call.
+        the call counts. With `whole` the canvas is one noisy stream instead, in which every position sees every other,
+        and nothing is read from the cache or carried. Returns log-probabilities float32 `[N, stop - start, V]`
+        (temperature applied, MASK and PAD removed) and the call.
         """
+        if whole:
+            return self._denoise_within(canvas, start, stop, active)
         cached = self._cached(start)
         clean = start - cached
         tokens = canvas[:, cached:stop].to(self.net_device)
@@ -101,6 +104,22 @@ class Denoiser:
         self.rows_denoise += active.cpu()
         codes = None if recording is None or request is None else recording.of_denoising(request)
         return self._log_probs(logits, start, stop), Call(cached, clean, codes)
+
+    def _denoise_within(self, canvas: Tensor, start: int, stop: int, active: Tensor) -> tuple[Tensor, Call]:
+        """Predict the window while reading all of the canvas as one noisy stream."""
+        recording = self.recording
+        request = None if recording is None else recording.request(canvas.shape[1] - start)
+        logits = self.net(canvas.to(self.net_device), self.positions, first_output=start, attention=request)
+        self.nfe_denoise += 1
+        self.rows_denoise += active.cpu()
+        codes = None
+        if recording is not None and request is not None:
+            codes = recording.of_denoising(request)[:, : stop - start]
+        return self._log_probs(logits[:, : stop - start], start, stop), Call(0, 0, codes)
+
+    def forget(self, start: int) -> Call:
+        """Drop what the cache holds from `start` on, because it is written anew; says what is left, without a call."""
+        return Call(self._cached(start), 0)
 
     def verify(
         self, canvas: Tensor, proposal: Tensor, noise: Tensor, start: int, active: Tensor

@@ -13,7 +13,21 @@ from typing import Any
 
 from blockviz.sampling.settings import SamplerSettings, SettingsError, coerce
 
-CHANGEABLE = ("temperature", "corrector", "warmup", "every", "steps", "schedule", "fill_canvas", "seed")
+CHANGEABLE = (
+    *(
+        "temperature",
+        "corrector",
+        "warmup",
+        "every",
+        "steps",
+        "schedule",
+        "order",
+        "reveal",
+        "counting",
+        "threshold",
+    ),
+    *("fill_canvas", "seed"),
+)
 """Settings that may change within a run. All others last: its rows, its windows and its records follow from them."""
 
 

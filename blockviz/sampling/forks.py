@@ -34,7 +34,7 @@ from blockviz.sampling.denoiser import work_device
 from blockviz.sampling.edits import Edit, EditError, Fork
 from blockviz.sampling.job import prepare
 from blockviz.sampling.passes import STATE_CODE, End, Header, Pass
-from blockviz.sampling.plans import block_size_of
+from blockviz.sampling.plans import first_free, rows_of
 from blockviz.sampling.recorder import NOISE_STATES, Checker, Recorder, header_of
 from blockviz.sampling.rewinding import Point, Rewinder, SeedDraws
 from blockviz.sampling.run import passes, record_rest
@@ -98,7 +98,7 @@ def _forked(
         source.header.prompt,
         list(source.header.tokens),
         job.length,
-        block_size_of(job.settings),
+        rows_of(job.settings, int(first_free(~job.given)[0]), job.length),
     )
     header = replace(header, fork=replace(fork, rebuilt=denoiser.rebuilt))
 

@@ -69,9 +69,9 @@ class Event:
 
     `canvas` int64 `[N, L]` is the state after the event; window tensors are `[N, W]` over `segment.start..stop`: `free`
     may be written now, `noise` holds noise, `predicted` was taken from the prediction in this step, `chosen` was
-    re-noised for its `scores`. `log_probs` and `log_p_ar` `[N, W, V]` are the latest diffusion prediction and AR
-    reading, `verify_tokens` the noise the latter was made on. `call` is the latest forward; `seconds` the time that
-    network and sampling took for this event.
+    re-noised, for its `scores` or as part of a seam (which has neither scores nor a prediction). `log_probs` and
+    `log_p_ar` `[N, W, V]` are the latest diffusion prediction and AR reading, `verify_tokens` the noise the latter was
+    made on. `call` is the latest forward; `seconds` the time that network and sampling took for this event.
     """
 
     phase: Phase
@@ -86,7 +86,7 @@ class Event:
     free: Tensor
     noise: Tensor
     predicted: Tensor
-    log_probs: Tensor
+    log_probs: Tensor | None
     log_p_ar: Tensor | None = None
     verify_tokens: Tensor | None = None
     scores: Tensor | None = None
@@ -116,9 +116,10 @@ def prepare(
     widest = max(segment.stop - segment.start for segment in segments)
     starts = [leading(prompt) for prompt in prompts]
     recording = recording_of(settings, model.config, len(starts[0]), length) if record else None
-    denoiser = kind(model, len(prompts), length, widest, settings.temperature, settings.use_cache, recording)
+    denoiser = kind(model, len(prompts), length, widest, settings.temperature, settings.caches, recording)
     everyone = torch.ones(len(prompts), dtype=torch.bool)
     endless = torch.stack([_endless(prompt, model.info.end_id, length) for prompt in prompts])
+    endless |= torch.tensor(settings.forbid_end)
     denoiser.endless = endless.to(denoiser.device) if bool((endless & free).any()) else None
     canvas = model.process.prior((len(prompts), length), draws(everyone))
     for row, prompt in enumerate(prompts):
@@ -133,7 +134,7 @@ def prepare(
         prompts=starts,
         draws=draws,
         denoiser=denoiser,
-        segments=[replace(s, free=s.free.to(denoiser.device)) for s in segments],
+        segments=[on_device(segment, denoiser.device) for segment in segments],
         canvas=canvas,
         given=~free.to(denoiser.device),
         done=torch.zeros(len(prompts), dtype=torch.bool, device=denoiser.device),
@@ -146,6 +147,13 @@ def plan(model: Model, settings: SamplerSettings, free: Tensor) -> list[Segment]
     """The segments of a run on canvases of which `free` bool `[N, L]` may be written."""
     schedule: Schedule = model.info.schedule if settings.schedule == "model" else settings.schedule
     return PLANS[settings.predictor](settings, free, schedule)
+
+
+def on_device(segment: Segment, device: torch.device) -> Segment:
+    """The segment with its masks on `device`."""
+    renoise = None if segment.renoise is None else segment.renoise.to(device)
+    rows = None if segment.rows is None else segment.rows.to(device)
+    return replace(segment, free=segment.free.to(device), renoise=renoise, rows=rows)
 
 
 def _free(prompt: Tokens, length: int) -> Tensor:

@@ -95,6 +95,10 @@ class ModelFacts:
 class Header:
     """What holds for a whole run: `tokens` are the prompt's ids, `created` is ISO 8601 in UTC, `run` random hex.
 
+    The canvas is laid out in blocks of `block_size` positions, but for a first one of `origin` (0: there is none), and
+    a last one that may be short. `tokens` end where the sampler begins to write; what is given behind that (a text with
+    gaps) is in the state `prompt` from the first pass on.
+
     A run that somebody stepped into has a `fork`; `settings` are then those after its last edit.
     """
 
@@ -110,6 +114,7 @@ class Header:
     created: str = ""
     format: int = FORMAT
     fork: Fork | None = None
+    origin: int = 0
 
     @property
     def prompt_length(self) -> int:
@@ -118,8 +123,17 @@ class Header:
 
     @property
     def blocks(self) -> int:
-        """Blocks on the canvas, the last of which may be short."""
-        return -(-self.length // self.block_size)
+        """Blocks on the canvas, the first and the last of which may be short."""
+        return -(-(self.length - self.origin) // self.block_size) + (self.origin > 0)
+
+    def block_of(self, position: int) -> int:
+        """The block that a position is in, counted from 0."""
+        return (position - self.origin) // self.block_size + (self.origin > 0)
+
+    def span_of(self, block: int) -> tuple[int, int]:
+        """First position of a block and the one behind its last."""
+        start = self.origin + (block - (self.origin > 0)) * self.block_size
+        return max(start, 0), min(start + self.block_size, self.length)
 
 
 @dataclass(frozen=True)
@@ -147,8 +161,9 @@ class Pass:
     `nfe_denoise` and `nfe_verify` count network calls of the run so far; `cached` is the cache length in tokens before
     this pass' call, `clean` the clean tokens which that call carried and committed; `k` positions were re-noised, of
     which `cut` is the lowest score. `attention` (read-only uint8 [heads, W, stop], or None where not recorded) are
-    codes of the weights that the window gave to canvas positions 0 .. stop-1 (see `attention_weights`): its own
-    positions at their places in the window; in a verify pass, before i the proposal, and at i the noise token itself.
+    codes of the weights that the window gave to canvas positions 0 .. stop-1, or to all of them where the network reads
+    the whole canvas (see `attention_weights`): its own positions at their places in the window; in a verify pass,
+    before i the proposal, and at i the noise token itself.
     """
 
     phase: Phase
@@ -211,7 +226,8 @@ class Pass:
                 raise TraceError(f"{name} has shape {getattr(self, name).shape}, ({width},) expected.")
         if self.top_ids.shape != (width, TOP) or self.top_probs.shape != (width, TOP):
             raise TraceError(f"top candidates have shape {self.top_ids.shape}, ({width}, {TOP}) expected.")
-        if self.attention is not None and self.attention.shape[1:] != (width, self.stop):
+        keys = (self.stop, length)  # the second where the network reads the whole canvas
+        if self.attention is not None and self.attention.shape[1:] not in [(width, count) for count in keys]:
             raise TraceError(
                 f"attention has shape {self.attention.shape}, (heads, {width}, {self.stop}) expected."
             )

@@ -7,7 +7,7 @@ segments and asks nothing else, so that another sampler is another plan (MATHS.m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -31,7 +31,10 @@ class Segment:
 
     `block` is the row of the canvas that the passes belong to; `block_size` shapes the attention between clean
     tokens where that is not token-causal; `free` bool `[N, stop - start]` marks, row by row, what may be written.
-    Everything before `start` is clean.
+    Everything before `start` is clean, and so is what stands before `keep` afterwards, in the rows marked in `rows`
+    bool `[N]` or those of `free` (where `keep` is `start`, another segment finishes the window). Positions in `renoise`
+    bool `[N, stop - start]` turn back to noise before the first step. `whole`: the network reads the canvas as one
+    noisy stream, whatever the window is.
     """
 
     start: int
@@ -41,6 +44,22 @@ class Segment:
     predictor: str
     steps: tuple[StepPlan, ...]
     free: Tensor
+    keep: int
+    renoise: Tensor | None = None
+    rows: Tensor | None = None
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How the canvas is laid out in blocks: `size` positions each, but for a first one of `origin` (0: none)."""
+
+    size: int
+    origin: int = 0
+
+    def block_of(self, position: int) -> int:
+        """The block that a position is in, counted from 0."""
+        return (position - self.origin) // self.size + (self.origin > 0)
 
 
 Plan = Callable[[SamplerSettings, Tensor, Schedule], list[Segment]]
@@ -52,9 +71,17 @@ def is_guided(step: int, steps: int, warmup: int, every: int) -> bool:
     return warmup <= step < steps - 1 and (step - warmup) % every == 0
 
 
-def block_size_of(settings: SamplerSettings) -> int:
-    """Positions per block of a run: 1 where every token is its own block."""
-    return 1 if settings.predictor == "autoregressive" else settings.block_size
+def rows_of(settings: SamplerSettings, first: int, length: int) -> Rows:
+    """The blocks of a canvas of `length` positions whose first position to write is `first`.
+
+    Over a bidirectional canvas they begin there, else at position 0. Overlapping blocks advance by what they keep.
+    """
+    if settings.predictor == "autoregressive":
+        return Rows(1)
+    if settings.context == "canvas":
+        return Rows(length)
+    size = settings.block_size - (settings.overlap if settings.seams == "overlap" else 0)
+    return Rows(size, first % size if settings.context == "bidirectional" else 0)
 
 
 def free_after(prompts: list[int], length: int) -> Tensor:
@@ -66,30 +93,84 @@ def blocks(settings: SamplerSettings, free: Tensor, schedule: Schedule) -> list[
     """AR for the `ar_prefix` positions after the prompt, then block after block to the end of the canvas.
 
     Blocks are absolute (position // block_size), so a prompt or prefix may end inside one, which then continues with
-    those positions fixed; the last block is short where the block size does not divide the canvas.
+    those positions fixed; over a bidirectional canvas they begin where the prompt ends, which must then be the same
+    place in every row (ValueError). The last block is short where the block size does not divide the canvas.
     """
-    size, length = settings.block_size, free.shape[1]
-    begins = (first_free(free) + settings.ar_prefix).clamp_max(length)
-    behind = torch.arange(length) >= begins.unsqueeze(1)
-    segments = _tokens(free & ~behind, schedule, size) if settings.ar_prefix else []
-    corrected = settings.corrector != "none"
-    steps = tuple(
-        StepPlan(
-            alpha_t, alpha_s, corrected and is_guided(i, settings.steps, settings.warmup, settings.every)
-        )
-        for i, (alpha_t, alpha_s) in enumerate(alpha_pairs(schedule, settings.steps))
-    )
-    for start in range(int(begins.min()) // size * size, length, size):
+    length = free.shape[1]
+    begins = first_free(free)
+    bidirectional = settings.context == "bidirectional"
+    if bidirectional and len(set(begins.tolist())) > 1:
+        raise ValueError("on a bidirectional canvas the prompts of a batch must end at one position")
+    rows = rows_of(settings, int(begins.min()), length)
+    segments = []
+    if settings.ar_prefix and settings.context == "causal":
+        begins = (begins + settings.ar_prefix).clamp_max(length)
+        prefix = free & (torch.arange(length) < begins.unsqueeze(1))
+        segments, free = _tokens(prefix, schedule, rows), free & ~prefix
+    size = length if settings.context == "canvas" else settings.block_size
+    steps = _steps(settings, schedule, settings.steps, min(size, length))
+    starts = begins if bidirectional else begins // rows.size * rows.size  # of the first window of each row
+    start = int(starts.min())
+    before = start  # where the window before this one stops, if there was one
+    while before < length:
         stop = min(start + size, length)
-        window = (free & behind)[:, start:stop]
+        window = free[:, start:stop] & (starts <= start).unsqueeze(1)
         if bool(window.any()):
-            segments.append(Segment(start, stop, start // size, size, settings.predictor, steps, window))
+            block = rows.block_of(start)
+            again = window & (torch.arange(start, stop) < before) & (starts < start).unsqueeze(1)
+            keep = stop if stop == length else start + rows.size
+            main = Segment(
+                *(start, stop, block, settings.block_size, settings.predictor, steps, window, keep),
+                renoise=again if bool(again.any()) else None,
+                whole=bidirectional,
+            )
+            segments += _mended(settings, schedule, main, free)
+        before, start = stop, start + rows.size
+        if stop == length:
+            break
     return segments
+
+
+def _mended(settings: SamplerSettings, schedule: Schedule, main: Segment, free: Tensor) -> list[Segment]:
+    """The segment, and where boundaries are written again, a further one over the boundary at its start.
+
+    That one reaches from `seam_width` positions before the boundary to the end of the block, so that both sides see
+    each other. Rows that have written nothing before the boundary have no seam.
+    """
+    width, boundary = settings.seam_width, main.start
+    if settings.seams != "renoise" or settings.context == "canvas":
+        return [main]
+    start = max(boundary - width, 0)
+    seam = free[:, start : main.stop] & (torch.arange(start, main.stop) < boundary + width)
+    seam &= free[:, start:boundary].any(dim=1, keepdim=True)
+    if not bool(seam.any()):
+        return [main]
+    steps = _steps(settings, schedule, settings.seam_steps, main.stop - start, corrected=False)
+    rows = main.free.any(dim=1) | seam.any(dim=1)
+    again = replace(main, start=start, steps=steps, free=seam, renoise=seam, rows=rows)
+    return [replace(main, keep=boundary), again]
+
+
+def _steps(
+    settings: SamplerSettings, schedule: Schedule, count: int, width: int, corrected: bool = True
+) -> tuple[StepPlan, ...]:
+    """The steps of a window of `width` positions; a threshold needs one per position at most.
+
+    Reveal counts are worked out when it is known how many positions are free (`predictors.py`); the levels of those
+    steps are what the run finds.
+    """
+    if settings.predictor != "ancestral":
+        return (StepPlan(0.0, 1.0),) * (width if settings.predictor == "threshold" else count)
+    corrected = corrected and settings.corrector != "none"
+    return tuple(
+        StepPlan(alpha_t, alpha_s, corrected and is_guided(i, count, settings.warmup, settings.every))
+        for i, (alpha_t, alpha_s) in enumerate(alpha_pairs(schedule, count))
+    )
 
 
 def tokens(settings: SamplerSettings, free: Tensor, schedule: Schedule) -> list[Segment]:
     """One token after the other to the end of the canvas, one step each: the block plan of AR."""
-    return _tokens(free, schedule, 1)
+    return _tokens(free, schedule, Rows(1))
 
 
 def first_free(free: Tensor) -> Tensor:
@@ -97,22 +178,28 @@ def first_free(free: Tensor) -> Tensor:
     return torch.where(free.any(dim=1), free.int().argmax(dim=1), free.shape[1])
 
 
-def _tokens(free: Tensor, schedule: Schedule, row_size: int) -> list[Segment]:
+def _tokens(free: Tensor, schedule: Schedule, rows: Rows) -> list[Segment]:
     alpha_t = float(alpha(schedule, torch.tensor(1.0, dtype=torch.float64)))
     step = (StepPlan(alpha_t, 1.0),)
     return [
         Segment(
             position,
             position + 1,
-            position // row_size,
+            rows.block_of(position),
             1,
             "autoregressive",
             step,
             free[:, position : position + 1],
+            position + 1,
         )
         for position in free.any(dim=0).nonzero().flatten().tolist()
     ]
 
 
-PLANS: dict[str, Plan] = {"ancestral": blocks, "autoregressive": tokens}
+PLANS: dict[str, Plan] = {
+    "ancestral": blocks,
+    "confident": blocks,
+    "threshold": blocks,
+    "autoregressive": tokens,
+}
 """The block plan of every choice of the setting `predictor`."""

@@ -28,6 +28,7 @@ from blockviz.sampling.passes import (
     Pass,
     recorded_top,
 )
+from blockviz.sampling.plans import Rows
 from blockviz.sampling.settings import SamplerSettings
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ Noise is given as -1, whatever the process: a uniform noise token looks like any
 S, R = STATE_CODE, REASON_CODE
 NOISE_STATES = np.isin(np.arange(len(S)), [S[state] for state in ("unopened", "noise", "renoised")])
 """Whether a position in the state of that code holds noise."""
+_UNWRITTEN = [S["prompt"], S["unopened"]]
 
 
 class Recorder:
@@ -57,7 +59,7 @@ class Recorder:
     ) -> None:
         """`given` bool `[L]` are the positions that the run never writes; left out, those of the prompt."""
         self.temperature = settings.temperature
-        self.use_cache = settings.use_cache
+        self.use_cache = settings.caches
         self.masked = model.info.process == "masked"
         self.end_id = model.info.end_id
         self.prompt_length = prompt_length
@@ -94,7 +96,7 @@ class Recorder:
         window = self.window
         if window is None or window.segment is not segment:
             self._close()
-            window = self.window = _Window(event)
+            window = self.window = _Window(event, window)
         now = self.tokens[segment.start : segment.stop]
         changed = now != before[segment.start : segment.stop]
         reasons = window.observe(event, now, changed, self.masked)
@@ -172,19 +174,21 @@ class Recorder:
         if self.window is None:
             return
         segment = self.window.segment
-        self.states[segment.start : segment.stop][self.window.free] = S["committed"]
+        keep = slice(segment.start, segment.keep)
+        self.states[keep][~np.isin(self.states[keep], _UNWRITTEN)] = S["committed"]
         if self.end_id is not None and self.given is not None:
-            written = ~self.given[: segment.stop]
-            ends = np.flatnonzero((self.tokens[: segment.stop] == self.end_id) & written)
+            written = ~self.given[: segment.keep]
+            ends = np.flatnonzero((self.tokens[: segment.keep] == self.end_id) & written)
             if ends.size:
                 after = int(ends[0]) + 1
-                self.states[after : segment.stop][written[after:]] = S["after_end"]
+                self.states[after : segment.keep][written[after:]] = S["after_end"]
 
 
 class _Window:
     """What is known of the active window over all passes of its segment, as numpy arrays of its width."""
 
-    def __init__(self, event: Event) -> None:
+    def __init__(self, event: Event, before: _Window | None = None) -> None:
+        """What the window `before` knew of positions that are written again stays known."""
         self.segment = event.segment
         self.free = event.free[0].cpu().numpy()
         self.noise = self.free
@@ -198,6 +202,21 @@ class _Window:
         self.no_tokens = np.full(width, -1, np.int64)
         self.ar_logprob: NDArray[np.float32] = self.unknown
         self._forget()
+        if before is not None:
+            self._go_on_from(before)
+
+    def _go_on_from(self, before: _Window) -> None:
+        first, last = (
+            max(before.segment.start, self.segment.start),
+            min(before.segment.stop, self.segment.stop),
+        )
+        if first >= last:
+            return
+        theirs = slice(first - before.segment.start, last - before.segment.start)
+        mine = slice(first - self.segment.start, last - self.segment.start)
+        again = self.free[mine]
+        for name in ("confidence", "entropy", "top_ids", "top_probs"):
+            getattr(self, name)[mine][again] = getattr(before, name)[theirs][again]
 
     def observe(
         self, event: Event, now: NDArray[np.int32], changed: NDArray[np.bool_], masked: bool
@@ -210,6 +229,8 @@ class _Window:
         if event.phase == "verify":
             self._verified(event, now, masked)
         elif event.phase == "renoise":
+            if event.scores is None:
+                return self._reopened(event)
             self.ar_logprob = ar_logprob
             return self._renoised(event)
         return np.full(now.shape, R["none"], np.uint8)
@@ -229,6 +250,7 @@ class _Window:
         """Denoise and propose: tokens come from the prediction, or stay, or (uniform) become fresh noise."""
         was_noise, self.noise = self.noise, event.noise[0].cpu().numpy()
         known = was_noise if masked else self.free
+        assert event.log_probs is not None
         logs, ids, best = _candidates(event.log_probs)
         probs = np.exp(logs)
         np.copyto(self.confidence, probs[self.places, now], where=known)
@@ -272,6 +294,17 @@ class _Window:
         self.states[chosen] = S["renoised"]
         return np.where(chosen, R["renoised"], R["kept"])
 
+    def _reopened(self, event: Event) -> NDArray[np.uint8]:
+        """A seam: what is written again went back to noise, for its place and not for a score."""
+        assert event.chosen is not None
+        chosen = event.chosen[0].cpu().numpy()
+        self.noise = event.noise[0].cpu().numpy()
+        self.k = int(chosen.sum())
+        np.copyto(self.confidence, self.top_probs[:, 0], where=chosen)
+        self.states[self.noise] = S["noise"]
+        self.states[chosen] = S["renoised"]
+        return np.where(chosen, R["renoised"], R["none"]).astype(np.uint8)
+
 
 def _candidates(
     log_probs: torch.Tensor,
@@ -286,7 +319,7 @@ def _candidates(
 
 
 def header_of(
-    model: Model, settings: SamplerSettings, prompt: str, ids: list[int], length: int, block_size: int
+    model: Model, settings: SamplerSettings, prompt: str, ids: list[int], length: int, rows: Rows
 ) -> Header:
     """The header of a run of `model` on a canvas of `length` positions; its run id is random."""
     info, config = model.info, model.config
@@ -312,7 +345,8 @@ def header_of(
         settings=settings,
         prompt=prompt,
         length=length,
-        block_size=block_size,
+        block_size=rows.size,
+        origin=rows.origin,
         tokens=tuple(ids),
         device=device,
         versions={"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},

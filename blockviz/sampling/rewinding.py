@@ -24,14 +24,14 @@ class Rewinder(Denoiser):
     rebuilt = 0
 
     def denoise(
-        self, canvas: Tensor, start: int, stop: int, block_size: int, active: Tensor
+        self, canvas: Tensor, start: int, stop: int, block_size: int, active: Tensor, whole: bool = False
     ) -> tuple[Tensor, Call]:
         """As `Denoiser.denoise`; even log-probabilities where no answer is needed."""
         if self.live or (self.cache is not None and self.cache.length < start):
             self.rebuilt += not self.live
-            return super().denoise(canvas, start, stop, block_size, active)
+            return super().denoise(canvas, start, stop, block_size, active, whole)
         self.nfe_denoise += 1
-        return self._nothing(canvas, stop - start), Call(start, 0)
+        return self._nothing(canvas, stop - start), Call(0 if whole else start, 0)
 
     def verify(
         self, canvas: Tensor, proposal: Tensor, noise: Tensor, start: int, active: Tensor

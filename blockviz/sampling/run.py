@@ -19,8 +19,8 @@ from blockviz.sampling.correctors import SCORES, Evidence, renoise_counts, worst
 from blockviz.sampling.denoiser import work_device
 from blockviz.sampling.job import DrawsFor, Event, Job, Progress, prepare
 from blockviz.sampling.passes import End, Finished, Header, Pass
-from blockviz.sampling.plans import Segment, block_size_of
-from blockviz.sampling.predictors import PREDICTORS
+from blockviz.sampling.plans import Segment, StepPlan, first_free, rows_of
+from blockviz.sampling.predictors import COUNTS, PREDICTORS, Window
 from blockviz.sampling.prompts import read_prompt
 from blockviz.sampling.recorder import Checker, Recorder, header_of, written_text
 from blockviz.sampling.settings import AR_SCORES, SamplerSettings, SettingsError, from_preset, parse
@@ -42,44 +42,72 @@ def passes(job: Job) -> Generator[Event, None, None]:
         free = mine & ~job.frozen[:, window]
         if bool(free.any()):
             yield from _segment_passes(job, segment, free)
-        elif not bool(mine.any()):
+        elif not bool(mine.any()) and segment.rows is None:
             continue
-        _finish(job, segment, mine.any(dim=1))
+        _finish(job, segment)
         if bool(job.done.all()):
             return
 
 
-def _finish(job: Job, segment: Segment, rows: Tensor) -> None:
-    """The segment is written in these `rows` (bool `[N]`): how far they are now, and which of them have ended."""
-    start, stop = segment.start, segment.stop
-    job.position = stop
+def _finish(job: Job, segment: Segment) -> None:
+    """The segment is written: how far its rows are now, and which of them have ended."""
+    start, keep = segment.start, segment.keep
+    if keep == start:
+        return
+    rows = (segment.free.any(dim=1) if segment.rows is None else segment.rows) & ~job.done
+    job.position = keep
     # What is given right behind the window is finished as well.
-    behind = job.given[:, stop:].long().cumprod(dim=1).sum(dim=1)
-    job.lengths = torch.where(rows, stop + behind, job.lengths)
+    behind = job.given[:, keep:].long().cumprod(dim=1).sum(dim=1)
+    job.lengths = torch.where(rows, keep + behind, job.lengths)
     if job.model.info.end_id is not None and not job.settings.fill_canvas:
-        ends = (job.canvas[:, start:stop] == job.model.info.end_id) & ~job.given[:, start:stop]
+        ends = (job.canvas[:, start:keep] == job.model.info.end_id) & ~job.given[:, start:keep]
         job.done |= ends.any(dim=1) & rows
 
 
 def _segment_passes(job: Job, segment: Segment, free: Tensor) -> Iterator[Event]:
-    """The passes of one segment: denoise, or propose and correct, step by step; then commit, unless it is one token."""
-    denoiser, process = job.denoiser, job.model.process
+    """The passes of one segment: denoise, or propose and correct, step by step; then commit, unless it is one token.
+
+    A step that would reveal nothing is left out, and so is a row to which it would reveal nothing.
+    """
+    denoiser = job.denoiser
     start, stop = segment.start, segment.stop
-    active = free.any(dim=1)
-    draws = job.draws(active)
-    predict = PREDICTORS[segment.predictor]
+    draws = job.draws(free.any(dim=1))
     clock = _Clock(denoiser.device)
+    event = None
     now = job.now = Progress(segment, list(enumerate(segment.steps)), free, free)
+    if segment.renoise is not None:
+        event = _open_seam(job, now, segment.renoise & free, clock)
+        yield event
     while now.steps:
         index, level = now.steps.pop(0)
         corrector = job.settings.corrector
+        counts = _to_reveal(job, now, index)
+        active = now.free.any(dim=1) if counts is None else counts > 0
+        if not bool(active.any()):
+            continue
         clock.start()
         before = job.canvas[:, start:stop].clone()
-        log_probs, call = denoiser.denoise(job.canvas, start, stop, segment.block_size, active)
+        log_probs, call = denoiser.denoise(job.canvas, start, stop, segment.block_size, active, segment.whole)
         target = replace(level, alpha_s=1.0) if level.guided else level
-        drawn = predict(process, before, log_probs, target, draws, job.settings.temperature)
+        if counts is not None:
+            draws = job.draws(active)
+        drawn = PREDICTORS[segment.predictor](
+            Window(
+                process=job.model.process,
+                settings=job.settings,
+                level=target,
+                xt=before,
+                log_probs=log_probs,
+                noise=now.noise,
+                counts=torch.zeros_like(job.lengths) if counts is None else counts,
+                draws=draws,
+            )
+        )
         job.canvas[:, start:stop] = torch.where(now.free, drawn.tokens, before)
-        now.noise = ((now.noise & ~drawn.predicted) | drawn.noised) & now.free
+        left = ((now.noise & ~drawn.predicted) | drawn.noised) & now.free
+        if counts is not None:
+            level = StepPlan(_clean(now.noise, now.free), _clean(left, now.free))
+        now.noise = left
         event = Event(
             phase="propose" if level.guided else "denoise",
             canvas=job.canvas,
@@ -91,16 +119,61 @@ def _segment_passes(job: Job, segment: Segment, free: Tensor) -> Iterator[Event]
             nfe_verify=denoiser.nfe_verify,
             seconds=clock.stop(),
             free=now.free,
-            noise=torch.zeros_like(now.noise) if level.guided else now.noise,
+            noise=torch.zeros_like(left) if level.guided else left,
             predicted=drawn.predicted & now.free,
             log_probs=log_probs,
         )
         yield event
         if level.guided:
             event = yield from _correct(job, corrector, event, before, draws, clock)
-        if stop - start > 1 and not now.steps:
+        if segment.keep > start and stop - start > 1 and not _more(job, now):
             # Whoever steps in here may ask for a further step, after which the block is committed anew.
             yield replace(event, phase="commit", seconds=0.0, free=now.free, noise=now.noise)
+
+
+def _to_reveal(job: Job, now: Progress, step: int) -> Tensor | None:
+    """How many positions a step reveals in each row, int64 `[N]`; None for a predictor that does not count them."""
+    count = COUNTS.get(now.segment.predictor)
+    if count is None:
+        return None
+    return count(job.settings, step, len(now.segment.steps), now.free, now.noise)
+
+
+def _more(job: Job, now: Progress) -> bool:
+    """Whether any of the steps to come does something."""
+    if now.segment.predictor not in COUNTS:
+        return bool(now.steps)
+    return bool(now.steps) and bool(now.noise.any())
+
+
+def _clean(noise: Tensor, free: Tensor) -> float:
+    """The share of the free positions that hold no noise, over all rows."""
+    return 1 - int(noise.sum()) / max(1, int(free.sum()))
+
+
+def _open_seam(job: Job, now: Progress, chosen: Tensor, clock: _Clock) -> Event:
+    """Turn what is written again back to noise; the cache forgets it."""
+    segment, denoiser = now.segment, job.denoiser
+    clock.start()
+    window = job.canvas[:, segment.start : segment.stop]
+    fresh = job.model.process.prior(tuple(window.shape), job.draws(chosen.any(dim=1)))
+    job.canvas[:, segment.start : segment.stop] = torch.where(chosen, fresh, window)
+    return Event(
+        phase="renoise",
+        canvas=job.canvas,
+        segment=segment,
+        step=0,
+        level=StepPlan(_clean(chosen & False, now.free), _clean(chosen, now.free)),
+        call=denoiser.forget(segment.start),
+        nfe_denoise=denoiser.nfe_denoise,
+        nfe_verify=denoiser.nfe_verify,
+        seconds=clock.stop(),
+        free=now.free,
+        noise=now.noise,
+        predicted=torch.zeros_like(chosen),
+        log_probs=None,
+        chosen=chosen,
+    )
 
 
 def _correct(
@@ -134,6 +207,7 @@ def _correct(
         if torch.equal(read, proposal):
             break
     clock.start()
+    assert event.log_probs is not None  # of the proposal
     scores = SCORES[corrector](Evidence(process, proposal, before, event.log_probs, log_p_ar, draws))
     chosen = worst(scores, now.free, renoise_counts(event.level.alpha_s, now.free))
     fresh = process.prior(tuple(proposal.shape), draws)
@@ -192,7 +266,8 @@ def _recorded(
 ) -> Generator[Header | Pass | End, None, None]:
     began = time.perf_counter()
     recorder = Recorder(job.model, job.settings, len(job.prompts[0]), checker, job.given[0])
-    yield header_of(job.model, job.settings, prompt, job.prompts[0], job.length, block_size_of(job.settings))
+    rows = rows_of(job.settings, int(first_free(~job.given)[0]), job.length)
+    yield header_of(job.model, job.settings, prompt, job.prompts[0], job.length, rows)
     yield recorder.start(job.canvas)
     yield from record_rest(job, passes(job), recorder, 1, began, should_stop)
 

@@ -10,6 +10,9 @@ import numbers
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from blockviz.sampling import setting_choices as choices
+from blockviz.sampling.setting_choices import Choice
+
 Kind = Literal["int", "float", "bool", "choice"]
 
 MAX_LENGTH = 4096
@@ -29,15 +32,6 @@ class SettingsError(ValueError):
         self.value = value
         self.allowed = allowed
         super().__init__(f"{told or f'{field} cannot be {_shown(value)}'}: allowed is {allowed}.")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One value of a choice field, with the words the page shows for it."""
-
-    value: str
-    label: str
-    help: str
 
 
 @dataclass(frozen=True)
@@ -76,99 +70,6 @@ class Field:
         return words + (", or nothing for the model's own" if self.optional else "")
 
 
-_PREDICTORS = (
-    Choice(
-        "ancestral",
-        "Block diffusion",
-        "Each block starts as noise and is denoised in several steps; blocks follow each other.",
-    ),
-    Choice("autoregressive", "Left to right", "One token at a time, one network call per token."),
-)
-
-_CORRECTORS = (
-    Choice(
-        "none",
-        "None",
-        "No second thoughts: each step draws what it reveals and never takes a clean token back by its score.",
-    ),
-    Choice(
-        "ar_nll",
-        "AR surprise (ARPC)",
-        "Re-noises the tokens that the same network, reading left to right, finds least likely; "
-        "one extra call each time.",
-    ),
-    Choice(
-        "ar_gap",
-        "AR gap",
-        "Re-noises the tokens furthest below what the left-to-right reading would have put there; "
-        "one extra call each time.",
-    ),
-    Choice(
-        "ar_entropy",
-        "AR entropy",
-        "Re-noises where the left-to-right reading is least certain; one extra call each time.",
-    ),
-    Choice(
-        "kld",
-        "KL divergence",
-        "Re-noises where diffusion and left-to-right predictions differ most (KL); masked noise re-masks every already "
-        "revealed token first, because it counts as certain.",
-    ),
-    Choice(
-        "reverse_kld",
-        "Reverse KL divergence",
-        "As KL divergence, the other way round; masked noise re-masks every already revealed token first.",
-    ),
-    Choice(
-        "tvd",
-        "Total variation",
-        "As KL divergence, by total variation distance; masked noise re-masks every already revealed token first.",
-    ),
-    Choice(
-        "entropy",
-        "Diffusion entropy (EIPC)",
-        "Re-noises where the diffusion prediction is least certain; masked noise never re-masks a revealed token, so "
-        "that tokens appear in order of certainty.",
-    ),
-    Choice(
-        "confidence",
-        "Confidence",
-        "Re-noises the drawn tokens to which the diffusion prediction gives the lowest probability.",
-    ),
-    Choice(
-        "margin",
-        "Margin",
-        "Re-noises where the two best candidates of the diffusion prediction are closest to each other.",
-    ),
-    Choice(
-        "random",
-        "Random",
-        "Re-noises positions drawn at random: what a corrector is worth without information.",
-    ),
-)
-
-_SCHEDULES = (
-    Choice("model", "The model's", "The noise schedule the model was trained with."),
-    Choice("log-linear", "Log-linear", "The same share of tokens is cleaned in every step."),
-    Choice("cosine", "Cosine", "Few tokens are cleaned in the first steps and many in the last ones."),
-)
-
-_RECORDINGS = (
-    Choice("none", "Off", "No attention weights are kept; runs are as fast and as small as they can be."),
-    Choice(
-        "mean",
-        "Average of the heads",
-        "Keeps how much each position of the active block reads of each token, averaged over one layer's heads: "
-        "one byte per query and key in every network call.",
-    ),
-    Choice(
-        "heads",
-        "Each head",
-        "Keeps how much each position of the active block reads of each token, for every head of one layer: "
-        "one byte per query, key and head in every network call.",
-    ),
-)
-
 FIELDS: dict[str, Field] = {
     field.name: field
     for field in (
@@ -178,7 +79,15 @@ FIELDS: dict[str, Field] = {
             "How noise becomes text.",
             "choice",
             "ancestral",
-            choices=_PREDICTORS,
+            choices=choices.PREDICTORS,
+        ),
+        Field(
+            "context",
+            "What a block sees",
+            "Which tokens the network reads while it writes a block.",
+            "choice",
+            "causal",
+            choices=choices.CONTEXTS,
         ),
         Field(
             "corrector",
@@ -186,7 +95,7 @@ FIELDS: dict[str, Field] = {
             "Which tokens of a proposal are turned back into noise: those with the worst score.",
             "choice",
             "none",
-            choices=_CORRECTORS,
+            choices=choices.CORRECTORS,
         ),
         Field(
             "block_size",
@@ -220,6 +129,40 @@ FIELDS: dict[str, Field] = {
             0.05,
         ),
         Field(
+            "order",
+            "Reveal first",
+            "Which masked positions are revealed before the others.",
+            "choice",
+            "confidence",
+            choices=choices.ORDERS,
+        ),
+        Field(
+            "reveal",
+            "Reveal schedule",
+            "How the number of revealed positions grows over the steps of a block.",
+            "choice",
+            "linear",
+            choices=choices.REVEALS,
+        ),
+        Field(
+            "counting",
+            "Rounding",
+            "How a step's share of the positions becomes a whole number; a step that reveals none is skipped.",
+            "choice",
+            "ceil",
+            choices=choices.COUNTINGS,
+        ),
+        Field(
+            "threshold",
+            "Threshold",
+            "Probability that a drawn token needs to be revealed at once.",
+            "float",
+            0.9,
+            0.0,
+            1.0,
+            0.01,
+        ),
+        Field(
             "warmup",
             "Warm-up steps",
             "Steps at the start of each block that run without the corrector.",
@@ -240,6 +183,44 @@ FIELDS: dict[str, Field] = {
             1,
         ),
         Field(
+            "seams",
+            "Seams",
+            "What happens where two blocks meet, so that they do not only fit themselves.",
+            "choice",
+            "none",
+            choices=choices.SEAMS,
+        ),
+        Field(
+            "overlap",
+            "Overlap",
+            "Tokens that two neighbouring blocks share; the window moves on by the block size less these.",
+            "int",
+            4,
+            1,
+            MAX_LENGTH,
+            1,
+        ),
+        Field(
+            "seam_width",
+            "Seam width",
+            "Tokens on each side of a boundary that are written again.",
+            "int",
+            2,
+            1,
+            MAX_LENGTH,
+            1,
+        ),
+        Field(
+            "seam_steps",
+            "Seam steps",
+            "Denoising steps for each boundary that is written again.",
+            "int",
+            2,
+            1,
+            MAX_STEPS,
+            1,
+        ),
+        Field(
             "ar_prefix",
             "AR prefix",
             "Tokens written left to right before the first block.",
@@ -255,7 +236,7 @@ FIELDS: dict[str, Field] = {
             "How the share of clean tokens grows over the steps of a block.",
             "choice",
             "model",
-            choices=_SCHEDULES,
+            choices=choices.SCHEDULES,
         ),
         Field(
             "length",
@@ -271,6 +252,13 @@ FIELDS: dict[str, Field] = {
             "fill_canvas",
             "Fill the canvas",
             "Keep writing to the last position instead of stopping with the block that contains the end token.",
+            "bool",
+            False,
+        ),
+        Field(
+            "forbid_end",
+            "Never end",
+            "The end token is never written, so that the text goes on to the end of the canvas.",
             "bool",
             False,
         ),
@@ -298,7 +286,7 @@ FIELDS: dict[str, Field] = {
             "query and key in every network call, times the heads where each is kept.",
             "choice",
             "none",
-            choices=_RECORDINGS,
+            choices=choices.RECORDINGS,
         ),
         Field(
             "attention_layer",

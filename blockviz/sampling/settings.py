@@ -4,22 +4,20 @@ The page, the command line, the HTTP API, trace files and the documentation all 
 or sampler is added here once (a `Choice` in `setting_fields.py`) and in `predictors.py` or `correctors.py` once (a
 function). It knows no torch.
 
-A later sampler fits without touching the loop: whole-canvas and blockwise confident reveal, threshold and infilling are
-further choices of `predictor` with their own fields (as `every` belongs to the correctors), overlap is a further field
-of the block plan; `_APPLIES` says when a field is shown.
+`APPLIES` says under which settings a field has a meaning; where it has none its value is ignored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from blockviz.sampling.setting_choices import Choice
 from blockviz.sampling.setting_fields import (
     FIELDS,
     MAX_LENGTH,
     MAX_STEPS,
-    Choice,
     Field,
     SettingsError,
     coerce,
@@ -27,19 +25,25 @@ from blockviz.sampling.setting_fields import (
 )
 
 __all__ = [
+    "APPLIES",
     "AR_SCORES",
     "FIELDS",
     "MAX_LENGTH",
     "MAX_STEPS",
     "PRESETS",
     "Choice",
+    "Context",
     "Corrector",
+    "Counting",
     "Field",
+    "Order",
     "Predictor",
     "Preset",
     "Recording",
+    "Reveal",
     "SamplerSettings",
     "ScheduleChoice",
+    "Seams",
     "SettingsError",
     "applies",
     "coerce",
@@ -47,10 +51,12 @@ __all__ = [
     "from_text",
     "parse",
     "preset_of",
+    "refused_on",
     "validate",
 ]
 
-Predictor = Literal["ancestral", "autoregressive"]
+Predictor = Literal["ancestral", "confident", "threshold", "autoregressive"]
+Context = Literal["causal", "bidirectional", "canvas"]
 Corrector = Literal[
     "none",
     "ar_nll",
@@ -66,6 +72,10 @@ Corrector = Literal[
 ]
 ScheduleChoice = Literal["model", "log-linear", "cosine"]
 Recording = Literal["none", "mean", "heads"]
+Order = Literal["confidence", "margin", "entropy", "left_to_right", "random"]
+Reveal = Literal["linear", "cosine"]
+Counting = Literal["ceil", "floor"]
+Seams = Literal["none", "overlap", "renoise"]
 
 
 AR_SCORES: frozenset[str] = frozenset({"ar_nll", "ar_gap", "ar_entropy", "kld", "reverse_kld", "tvd"})
@@ -91,16 +101,26 @@ class SamplerSettings:
     """
 
     predictor: Predictor = "ancestral"
+    context: Context = "causal"
     corrector: Corrector = "none"
     block_size: int = 16
     steps: int = 8
     temperature: float = 1.0
+    order: Order = "confidence"
+    reveal: Reveal = "linear"
+    counting: Counting = "ceil"
+    threshold: float = 0.9
     warmup: int = 0
     every: int = 1
+    seams: Seams = "none"
+    overlap: int = 4
+    seam_width: int = 2
+    seam_steps: int = 2
     ar_prefix: int = 0
     schedule: ScheduleChoice = "model"
     length: int | None = None
     fill_canvas: bool = False
+    forbid_end: bool = False
     use_cache: bool = True
     seed: int = 0
     record_attention: Recording = "none"
@@ -109,17 +129,39 @@ class SamplerSettings:
     def __post_init__(self) -> None:
         for name in FIELDS:
             object.__setattr__(self, name, coerce(name, getattr(self, name)))
-        if self.predictor == "autoregressive" and self.corrector != "none":
-            raise SettingsError(
-                "corrector",
-                self.corrector,
-                "none with the autoregressive predictor, which has no proposal to correct",
-            )
+        if self.predictor != "ancestral" and self.corrector != "none":
+            has = {
+                "autoregressive": "the autoregressive predictor, which has",
+                "confident": "confident reveal, which draws",
+                "threshold": "threshold reveal, which draws",
+            }[self.predictor]
+            raise SettingsError("corrector", self.corrector, f"none with {has} no proposal to correct")
+
+    @property
+    def caches(self) -> bool:
+        """Whether keys and values of finished blocks are kept: only a past that does not change can be cached."""
+        return self.use_cache and (self.predictor == "autoregressive" or self.context == "causal")
+
+    @property
+    def sees_canvas(self) -> bool:
+        """Whether the network reads the whole canvas, while only a block of it may be written."""
+        return self.predictor != "autoregressive" and self.context == "bidirectional"
+
+    @property
+    def widest(self) -> int | None:
+        """Positions of the widest window that is written at once; None for the whole canvas."""
+        if self.predictor == "autoregressive":
+            return 1
+        if self.context == "canvas":
+            return None
+        return self.block_size + (self.seam_width if self.seams == "renoise" else 0)
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain JSON values, every field present."""
         return asdict(self)
 
+
+_PLAIN: dict[str, Any] = {"corrector": "none", "context": "causal", "seams": "none"}
 
 PRESETS: dict[str, Preset] = {
     preset.name: preset
@@ -134,26 +176,65 @@ PRESETS: dict[str, Preset] = {
             "ancestral",
             "Ancestral",
             "Plain block diffusion: every step reveals some tokens, none is questioned afterwards.",
-            {"predictor": "ancestral", "corrector": "none"},
+            {"predictor": "ancestral", **_PLAIN},
         ),
         Preset(
             "arpc",
             "AR-informed corrector (ARPC)",
             "Proposes a whole block, reads it left to right, and re-noises the tokens that surprise that reading.",
-            {"predictor": "ancestral", "corrector": "ar_nll"},
+            {"predictor": "ancestral", **_PLAIN, "corrector": "ar_nll"},
         ),
         Preset(
             "eipc",
             "Diffusion-entropy corrector (EIPC)",
             "Re-noises where the diffusion prediction is least certain; "
             "on masked noise that means unmasking in order of certainty.",
-            {"predictor": "ancestral", "corrector": "entropy"},
+            {"predictor": "ancestral", **_PLAIN, "corrector": "entropy"},
         ),
         Preset(
             "random",
             "Random corrector",
             "Re-noises positions drawn at random: the baseline that shows what a score adds.",
-            {"predictor": "ancestral", "corrector": "random"},
+            {"predictor": "ancestral", **_PLAIN, "corrector": "random"},
+        ),
+        Preset(
+            "confident",
+            "Confident reveal",
+            "Block by block, the same number of tokens in every step, the most confident first (masked noise only).",
+            {"predictor": "confident", **_PLAIN},
+        ),
+        Preset(
+            "threshold",
+            "Threshold reveal",
+            "Block by block, every token that is likely enough at once, so that easy blocks take few network calls "
+            "(masked noise only).",
+            {"predictor": "threshold", **_PLAIN},
+        ),
+        Preset(
+            "blockwise",
+            "Blockwise on both sides",
+            "Confident reveal block by block on a canvas that is seen as a whole and recomputed in every step "
+            "(masked noise only).",
+            {"predictor": "confident", **_PLAIN, "context": "bidirectional", "counting": "floor"},
+        ),
+        Preset(
+            "canvas",
+            "Canvas at once",
+            "Confident reveal over the whole canvas at once: no blocks, every position sees both sides "
+            "(masked noise only).",
+            {"predictor": "confident", **_PLAIN, "context": "canvas", "counting": "ceil"},
+        ),
+        Preset(
+            "overlap",
+            "Overlap of blocks",
+            "Ancestral, but the end of each block is a draft that the next block writes again.",
+            {"predictor": "ancestral", **_PLAIN, "seams": "overlap"},
+        ),
+        Preset(
+            "seams",
+            "Seams written again",
+            "Ancestral, but the tokens around each boundary are written once more when both blocks are there.",
+            {"predictor": "ancestral", **_PLAIN, "seams": "renoise"},
         ),
     )
 }
@@ -185,35 +266,51 @@ def preset_of(settings: SamplerSettings) -> str | None:
     return None
 
 
-def _in_blocks(settings: SamplerSettings) -> bool:
-    return settings.predictor != "autoregressive"
+def refused_on(preset: Preset, process: str) -> str:
+    """Why a model of this noise process cannot run a preset, as one sentence; "" where it can."""
+    try:
+        validate(from_preset(preset.name), MAX_LENGTH, True, process)
+    except SettingsError as error:
+        return str(error)
+    return ""
 
 
-def _corrected(settings: SamplerSettings) -> bool:
-    return settings.corrector != "none"
+_DIFFUSION = ("ancestral", "confident", "threshold")
+_IN_BLOCKS: dict[str, tuple[str, ...]] = {"predictor": _DIFFUSION, "context": ("causal", "bidirectional")}
+_CORRECTED = tuple(name for name in get_args(Corrector) if name != "none")
 
-
-def _records_attention(settings: SamplerSettings) -> bool:
-    return settings.record_attention != "none"
-
-
-_APPLIES: dict[str, Callable[[SamplerSettings], bool]] = {
-    "corrector": _in_blocks,
-    "block_size": _in_blocks,
-    "steps": _in_blocks,
-    "schedule": _in_blocks,
-    "ar_prefix": _in_blocks,
-    "warmup": _corrected,
-    "every": _corrected,
-    "attention_layer": _records_attention,
+APPLIES: dict[str, dict[str, tuple[str, ...]]] = {
+    "context": {"predictor": _DIFFUSION},
+    "corrector": {"predictor": ("ancestral",)},
+    "block_size": _IN_BLOCKS,
+    "steps": {"predictor": ("ancestral", "confident")},
+    "order": {"predictor": ("confident",)},
+    "reveal": {"predictor": ("confident",)},
+    "counting": {"predictor": ("confident",)},
+    "threshold": {"predictor": ("threshold",)},
+    "warmup": {"predictor": ("ancestral",), "corrector": _CORRECTED},
+    "every": {"predictor": ("ancestral",), "corrector": _CORRECTED},
+    "seams": _IN_BLOCKS,
+    "overlap": {**_IN_BLOCKS, "seams": ("overlap",)},
+    "seam_width": {**_IN_BLOCKS, "seams": ("renoise",)},
+    "seam_steps": {
+        "predictor": ("ancestral", "confident"),
+        "context": _IN_BLOCKS["context"],
+        "seams": ("renoise",),
+    },
+    "ar_prefix": {"predictor": _DIFFUSION, "context": ("causal",)},
+    "schedule": {"predictor": ("ancestral",)},
+    "use_cache": {"predictor": get_args(Predictor), "context": ("causal",)},
+    "attention_layer": {"record_attention": ("mean", "heads")},
 }
+"""Where a field has a meaning: the values that other settings must have. A field without an entry always has."""
 
 
 def applies(field_name: str, settings: SamplerSettings) -> bool:
     """Whether a field changes the run under these settings; the page shows only those that do."""
     if field_name not in FIELDS:
         raise SettingsError(field_name, None, "a setting named " + ", ".join(FIELDS))
-    return field_name not in _APPLIES or _APPLIES[field_name](settings)
+    return all(getattr(settings, name) in values for name, values in APPLIES.get(field_name, {}).items())
 
 
 def validate(settings: SamplerSettings, length: int, x0_causal: bool, process: str) -> None:
@@ -227,16 +324,59 @@ def validate(settings: SamplerSettings, length: int, x0_causal: bool, process: s
     canvas = length if settings.length is None else settings.length
     if applies("block_size", settings) and settings.block_size > canvas:
         raise SettingsError("block_size", settings.block_size, f"at most {canvas}, the length of the canvas")
-    if settings.ar_prefix > canvas:
+    if applies("ar_prefix", settings) and settings.ar_prefix > canvas:
         raise SettingsError("ar_prefix", settings.ar_prefix, f"at most {canvas}, the length of the canvas")
+    _validate_seams(settings, x0_causal)
+    if process == "uniform":
+        _validate_uniform(settings)
     if x0_causal:
         return
-    why = (
-        "this model's clean stream sees whole blocks at once (x0_causal is false), so that reading a block "
-        "left to right would not agree with its KV cache"
-    )
     if settings.corrector in AR_SCORES:
         free = ", ".join(name for name in get_args(Corrector) if name not in AR_SCORES)
-        raise SettingsError("corrector", settings.corrector, f"{free}, because {why}")
+        raise SettingsError("corrector", settings.corrector, f"{free}, because {_BLOCK_CAUSAL}")
     if settings.ar_prefix > 0 and applies("ar_prefix", settings):
-        raise SettingsError("ar_prefix", settings.ar_prefix, f"0, because {why}")
+        raise SettingsError("ar_prefix", settings.ar_prefix, f"0, because {_BLOCK_CAUSAL}")
+
+
+_BLOCK_CAUSAL = (
+    "this model's clean stream sees whole blocks at once (x0_causal is false), so that reading a block "
+    "left to right would not agree with its KV cache"
+)
+
+
+def _validate_seams(settings: SamplerSettings, x0_causal: bool) -> None:
+    """Seams must leave something of a block; a block-causal clean stream has no context that ends inside one."""
+    size = settings.block_size
+    if applies("overlap", settings) and settings.overlap >= size:
+        raise SettingsError("overlap", settings.overlap, f"less than the block size, {size}")
+    if applies("seam_width", settings) and settings.seam_width > size:
+        raise SettingsError("seam_width", settings.seam_width, f"at most the block size, {size}")
+    if (
+        settings.seams != "none"
+        and applies("seams", settings)
+        and settings.context == "causal"
+        and not x0_causal
+    ):
+        raise SettingsError(
+            "seams",
+            settings.seams,
+            "none, because this model's clean stream sees whole blocks at once (x0_causal is false), and what is "
+            "written across a boundary begins inside one",
+        )
+
+
+def _validate_uniform(settings: SamplerSettings) -> None:
+    """What asks which positions are still noise needs noise that can be told from text."""
+    if settings.predictor in ("confident", "threshold"):
+        raise SettingsError(
+            "predictor",
+            settings.predictor,
+            "ancestral or autoregressive on uniform noise, whose tokens look like any others: the network cannot see "
+            "which positions are still to be revealed",
+        )
+    if settings.context == "bidirectional" and applies("context", settings):
+        raise SettingsError(
+            "context",
+            settings.context,
+            "causal or canvas on uniform noise: the blocks still to come would be random tokens that read like text",
+        )

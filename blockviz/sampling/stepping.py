@@ -16,7 +16,7 @@ from blockviz.diffusion.draws import GeneratorDraws
 from blockviz.sampling.denoiser import forbidden_ids
 from blockviz.sampling.edit_recording import Touch, record_edit
 from blockviz.sampling.edits import Edit, EditError, named
-from blockviz.sampling.job import Job, plan
+from blockviz.sampling.job import Job, on_device, plan
 from blockviz.sampling.passes import Pass
 from blockviz.sampling.plans import is_guided
 from blockviz.sampling.rewinding import Point
@@ -190,7 +190,7 @@ def _change_settings(point: Point, settings: SamplerSettings, edit: Edit) -> Non
         return
     index = next(i for i, segment in enumerate(job.segments) if segment is now.segment)
     rest = plan(model, settings, ~job.given.cpu())[index + 1 :]
-    job.segments[index + 1 :] = [replace(one, free=one.free.to(job.denoiser.device)) for one in rest]
+    job.segments[index + 1 :] = [on_device(one, job.denoiser.device) for one in rest]
     corrected, total = settings.corrector != "none", len(now.segment.steps)
     if now.segment.predictor != "autoregressive":
         now.steps = [

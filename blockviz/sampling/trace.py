@@ -208,7 +208,7 @@ class Trace:
         best, best_probability = self._best()
         return frame.assign(
             position=np.tile(np.arange(length), passes),
-            position_block=np.tile(np.arange(length) // self.header.block_size, passes),
+            position_block=np.tile([self.header.block_of(position) for position in range(length)], passes),
             token_before=self.tokens_before.ravel(),
             token=self.tokens.ravel(),
             # Plain objects: with pyarrow at hand pandas would make strings that cannot hold a lone surrogate.

@@ -102,6 +102,8 @@ class LineWriter:
         }
         if header.fork is not None:
             body["fork"] = fork_body(header.fork)
+        if header.origin:
+            body["origin"] = header.origin
         return self._with_pieces(body, header.tokens)
 
     def _pass(self, p: Pass) -> dict[str, Any]:

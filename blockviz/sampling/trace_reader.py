@@ -75,9 +75,10 @@ _HEADER_KEYS = frozenset(
             "block_size",
             "tokens",
         ),
-        *("device", "versions", "created", "fork", "pieces", "bytes"),
+        *("device", "versions", "created", "fork", "pieces", "bytes", "origin"),
     )
 )
+_OPTIONAL_HEADER_KEYS = frozenset(("fork", "pieces", "bytes", "origin"))
 _OPTIONAL_KEYS = frozenset((*FLOATS, "top", "noise", "attn", "checks", "pieces", "bytes"))
 _PASS_KEYS = _OPTIONAL_KEYS | frozenset(
     (
@@ -142,7 +143,7 @@ class LineReader:
                 f"it has the unknown format {version}; this BlockViz reads formats {OLDEST_FORMAT} to {FORMAT}."
             )
         self._format = version
-        check_keys(body, _HEADER_KEYS, _HEADER_KEYS - {"fork", "pieces", "bytes"})
+        check_keys(body, _HEADER_KEYS, _HEADER_KEYS - _OPTIONAL_HEADER_KEYS)
         length = whole(body, "length", 1, MAX_LENGTH)
         self._learn(body)
         tokens = wholes(body, "tokens", None, 0, MAX_ID)
@@ -160,13 +161,15 @@ class LineReader:
         parsed = parse(settings)
         fork = fork_of(body["fork"], length, parsed) if "fork" in body else None
         self._edits = frozenset() if fork is None else frozenset(edit.at + 1 for edit in fork.edits)
+        block_size = whole(body, "block_size", 1, MAX_LENGTH)
         return Header(
             run=text_of(body, "run"),
             model=model_of(body["model"], version),
             settings=parsed,
             prompt=text_of(body, "prompt"),
             length=length,
-            block_size=whole(body, "block_size", 1, MAX_LENGTH),
+            block_size=block_size,
+            origin=whole(body, "origin", 0, min(block_size, length) - 1) if "origin" in body else 0,
             tokens=tuple(tokens),
             device=text_of(body, "device"),
             versions=versions,
@@ -264,7 +267,8 @@ class LineReader:
         if "attn" not in body:
             return None
         recorded = {"none": 0, "mean": 1, "heads": header.model.heads}[header.settings.record_attention]
-        codes = attention_codes(body, recorded, width, stop)
+        whole = header.settings.sees_canvas and body["phase"] != "verify"
+        codes = attention_codes(body, recorded, width, header.length if whole else stop)
         self._attention += codes.size
         if self._attention > MAX_ATTENTION_RUN:
             raise TraceError(f"the attention weights are larger than {MAX_ATTENTION_RUN} bytes.")

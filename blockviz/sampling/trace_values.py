@@ -72,9 +72,9 @@ def digits(body: dict[str, Any], name: str, count: int, codes: int) -> np.ndarra
     return values
 
 
-def attention_codes(body: dict[str, Any], heads: int, width: int, stop: int) -> np.ndarray:
-    """The attention codes of a pass, uint8 [heads, width, stop]; `heads` 0 means that there must be none."""
-    size, text = heads * width * stop, body["attn"]
+def attention_codes(body: dict[str, Any], heads: int, width: int, keys: int) -> np.ndarray:
+    """The attention codes of a pass, uint8 [heads, width, keys]; `heads` 0 means that there must be none."""
+    size, text = heads * width * keys, body["attn"]
     if heads == 0:
         refuse("attn", "left out, as the settings record no attention")
     if size > MAX_ATTENTION_CALL:
@@ -85,7 +85,7 @@ def attention_codes(body: dict[str, Any], heads: int, width: int, stop: int) -> 
         codes = None
     if codes is None or len(codes) != size:
         refuse("attn", f"{size} bytes in base64")
-    return np.frombuffer(codes, np.uint8).reshape(heads, width, stop)
+    return np.frombuffer(codes, np.uint8).reshape(heads, width, keys)
 
 
 def checks_of(body: dict[str, Any], length: int) -> tuple[Check, ...]:

@@ -10,24 +10,21 @@ import json
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import product
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from blockviz.evaluation.tasks import Example
 from blockviz.sampling.passes import End, Header, Pass
 from blockviz.sampling.settings import (
+    APPLIES,
     FIELDS,
     PRESETS,
-    Corrector,
     Field,
-    Predictor,
     Preset,
-    Recording,
     SamplerSettings,
     SettingsError,
-    applies,
     from_preset,
     parse,
+    refused_on,
 )
 from blockviz.ui.shelf import Offer
 from blockviz.ui.wording import EXAMPLE_STATUS, FORM, NO_SUCH_FORM, PROMPT_TOO_LONG, UNKNOWN_MODEL, no_models
@@ -41,8 +38,6 @@ MAIN_FIELDS = ("block_size", "steps", "temperature")
 CHOSEN_ELSEWHERE = ("predictor", "seed")
 """The preset chooses the predictor; the seed has a place of its own."""
 SLIDERS = ("block_size", "steps")
-SWITCHES = ("predictor", "corrector", "record_attention")
-"""Settings on which it depends which others apply."""
 MAX_PROMPT = 4000
 SIDES = "abcd"
 """The sides of Compare; the first two are always there."""
@@ -163,8 +158,8 @@ def _spec(choices: Choices, example: Header | None) -> dict[str, Any]:
         "models": [_model(offer) for offer in choices.models],
         "presets": [_preset(preset) for preset in PRESETS.values()],
         "fields": [_field(field) for name, field in FIELDS.items() if name not in CHOSEN_ELSEWHERE],
-        "switches": list(SWITCHES),
-        "applies": _applies(),
+        "predictors": [choice.value for choice in FIELDS["predictor"].choices],
+        "applies": APPLIES,
         "examples": [
             {"label": prompt.label.lower(), "text": prompt.prompt}
             for prompt in choices.prompts[:SHOWN_EXAMPLES]
@@ -194,6 +189,7 @@ def _model(offer: Offer) -> dict[str, Any]:
         "name": offer.name,
         "label": offer.name,
         "help": " · ".join(fact for fact in facts if fact),
+        "process": offer.process,
         "length": offer.length,
         "layers": offer.layers,
         "heads": offer.heads,
@@ -212,6 +208,7 @@ def _preset(preset: Preset) -> dict[str, Any]:
         "short": short,
         "help": preset.help,
         "fixed": preset.fixed,
+        "refused": {process: words for process in PROCESS_WORDS if (words := refused_on(preset, process))},
     }
 
 
@@ -221,15 +218,3 @@ def _field(field: Field) -> dict[str, Any]:
         "main": field.name in MAIN_FIELDS,
         "slider": field.name in SLIDERS,
     }
-
-
-def _applies() -> dict[str, list[str]]:
-    """Which fields change a run or its record, for all values of SWITCHES ("predictor/corrector/record_attention")."""
-    table = {}
-    for values in product(get_args(Predictor), get_args(Corrector), get_args(Recording)):
-        try:
-            settings = parse(dict(zip(SWITCHES, values, strict=True)))
-        except SettingsError:
-            continue
-        table["/".join(values)] = [name for name in FIELDS if applies(name, settings)]
-    return table

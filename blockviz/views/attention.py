@@ -21,9 +21,8 @@ from blockviz.views.masks import (
     NARROWEST,
     Axes,
     Geometry,
-    axes,
+    axes_of,
     geometry,
-    needs_whole,
     picture,
     reason,
     source_pass,
@@ -63,6 +62,7 @@ WORDS: dict[str, Any] = {
         "carried": "clean context, committed in this pass",
         "recomputed": "clean context, recomputed in this pass",
         "active": "same block, noise",
+        "whole": "on the canvas, which is read as a whole",
         "proposal": "proposal before {query}",
         "in_proposal": "in the proposal",
         "noise": "the verifier's noise token",
@@ -80,6 +80,7 @@ WORDS: dict[str, Any] = {
         "carried": "a clean token being committed",
         "recomputed": "a clean token, recomputed",
         "active": "a token of the active block",
+        "whole": "a token of the canvas, recomputed",
         "proposal": "a token of the proposal",
         "noise": "a noise token of the verifier",
         "none": "none here in this pass",
@@ -89,6 +90,7 @@ WORDS: dict[str, Any] = {
     "cached": "{cached} cached",
     "carried": "{clean} being committed",
     "recomputed": "{clean} recomputed (no cache)",
+    "reads_whole": "Block {block} reads the whole canvas, {window} positions, on both sides.",
     "reads_alone": "Block {block} reads itself only.",
     "verifies_alone": "Verifier reads the proposal only.",
     "last": "Last forward (pass {pass}): ",
@@ -152,6 +154,8 @@ def legend(theme: Theme) -> list[dict[str, str]]:
 
 def reads(shape: Geometry, block: int) -> str:
     """One sentence: what the forward reads, with the cached length."""
+    if shape.whole:
+        return str(WORDS["reads_whole"].format(block=block + 1, window=shape.window))
     parts = []
     if shape.cached:
         parts.append(WORDS["cached"].format(cached=shape.cached))
@@ -186,7 +190,7 @@ def why_words(shape: Geometry, noisy_query: bool, query: int, noisy_key: bool, k
     return words
 
 
-_READ = frozenset(KINDS[1:]) | {"recomputed", "in_proposal"}
+_READ = frozenset(KINDS[1:]) | {"recomputed", "in_proposal", "whole"}
 """The reasons for reading a key."""
 
 
@@ -195,13 +199,22 @@ def weight_words(trace: Trace, source: int, place: int, key: int, code: float) -
     shape = geometry(trace, source)
     in_window = key >= shape.start and not (shape.verify and key - shape.start < place)
     at = key - shape.start if in_window else key
-    return f"{weights.cell_words(trace, source, place, key, code)}<br>{why_words(shape, True, place, in_window, at)}"
+    query = place + trace.passes[source].start - shape.start
+    return f"{weights.cell_words(trace, source, place, key, code)}<br>{why_words(shape, True, query, in_window, at)}"
 
 
 def _row(shape: Geometry, frame: Axes, row: int) -> tuple[int, str]:
     if row >= frame.clean:
         place = row - frame.clean
-        kind = "none" if place >= shape.window else "noise" if shape.verify else "active"
+        kind = (
+            "none"
+            if place >= shape.window
+            else "noise"
+            if shape.verify
+            else "whole"
+            if shape.whole
+            else "active"
+        )
         return shape.start + place + 1, kind
     if row < shape.cached:
         return row + 1, "earlier"
@@ -251,7 +264,7 @@ def figure(
 
 def _seen(trace: Trace, source: int, last: str, theme: Theme, more: str) -> Figure:
     view = template(theme)
-    frame = axes(trace.header.length, trace.header.block_size, needs_whole(trace))
+    frame = axes_of(trace)
     view["layout"]["xaxis"]["range"], view["layout"]["yaxis"]["range"] = [0, frame.cells], [frame.cells, 0]
     shape = geometry(trace, source)
     places = frame.places().tolist()
@@ -296,6 +309,6 @@ def _looked(trace: Trace, source: int, theme: Theme, head: int | None) -> Figure
         "ticktext": list(map(str, keys)),
     }
     places, labels = weights.ticks(start, width)
-    rows = max(width, min(trace.header.block_size, trace.header.length))
+    rows = max(width, min(trace.header.settings.widest or trace.header.length, trace.header.length))
     axes_["yaxis"] |= {"range": [rows + 0.5, 0.5], "tickvals": places, "ticktext": labels}
     return alone(view, TITLE, says, PALETTES[theme])

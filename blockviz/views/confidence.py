@@ -162,7 +162,7 @@ def figure(trace: Trace, k: int, theme: Theme = "light") -> Figure:
     frame = view["layout"]
     frame["yaxis"]["range"] = [passes - 0.5, -0.5]
     frame["xaxis"] |= {"range": [0.5, length + 0.5], "tick0": 0, "dtick": tick_step(length)}
-    lines = boundaries(palette, length, trace.header.block_size)
+    lines = boundaries(palette, trace.header)
     frame["shapes"] = [
         prompt_ground(palette, trace.header.prompt_length),
         *([lines] if lines else []),
@@ -175,7 +175,7 @@ def cell_words(trace: Trace, k: int, position: int, value: float, seen: int) -> 
     """What hovering says of a position after pass `k`; `value` and `seen` as `carried` has them."""
     code = trace.states[k, position]
     token = token_words(trace.pieces.get(int(trace.tokens[k, position]), "?"))
-    lines = [place_words(position, trace.header.block_size), pass_words(trace.passes[k], k)]
+    lines = [place_words(position, trace.header), pass_words(trace.passes[k], k)]
     if code == STATE_CODE["prompt"]:
         lines.append(WORDS["prompt"].format(token=token))
     elif seen < 0:

@@ -85,7 +85,9 @@ def decision(trace: Trace, k: int) -> Decision | None:
         candidate = trace.passes[source]
         if candidate.block != entry.block:
             break
-        if candidate.phase == "renoise":
+        if candidate.phase == "renoise" and (
+            candidate.cut is not None or not candidate.k
+        ):  # a seam has no score
             return _decided(trace, source, "now" if source == k else "earlier")
     return None
 

@@ -139,7 +139,7 @@ def figure(trace: Trace, k: int, theme: Theme = "light") -> Figure:
     frame = view["layout"]
     frame["yaxis"]["range"] = [len(trace.passes) - 0.5, -0.5]
     frame["xaxis"] |= {"range": [0.5, states.shape[1] + 0.5], "tick0": 0, "dtick": tick_step(states.shape[1])}
-    lines = boundaries(palette, states.shape[1], trace.header.block_size)
+    lines = boundaries(palette, trace.header)
     frame["shapes"] = [*([lines] if lines else []), cursor(palette, k)]
     return alone(view, TITLE, HELP, palette)
 
@@ -150,7 +150,7 @@ def cell_words(trace: Trace, k: int, position: int) -> str:
     token = token_words(trace.pieces.get(int(trace.tokens[k, position]), "?"))
     return "<br>".join(
         (
-            place_words(position, trace.header.block_size),
+            place_words(position, trace.header),
             pass_words(trace.passes[k], k),
             WORDS["cell"].format(token=token, state=STATE_WORDS[state]),
         )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from blockviz.sampling.trace import Pass
+from blockviz.sampling.trace import Header, Pass
 from blockviz.views.palette import Palette
 
 Figure = dict[str, Any]
@@ -62,9 +62,9 @@ WHEN = "pass {number} · {phase}, step {step}"
 WHEN_IDLE = "pass {number} · {phase}"
 
 
-def place_words(position: int, block_size: int) -> str:
+def place_words(position: int, header: Header) -> str:
     """The place of a canvas position in words; people count positions and blocks from 1."""
-    return PLACE.format(position=position + 1, block=position // block_size + 1)
+    return PLACE.format(position=position + 1, block=header.block_of(position) + 1)
 
 
 def pass_words(entry: Pass, number: int) -> str:
@@ -142,11 +142,11 @@ def alone(figure: Figure, title: str, help_text: str, palette: Palette) -> Figur
     return {"data": figure["data"], "layout": frame}
 
 
-def boundaries(palette: Palette, length: int, block_size: int) -> dict[str, Any] | None:
+def boundaries(palette: Palette, header: Header) -> dict[str, Any] | None:
     """Thin lines between blocks as ONE shape (cheap to draw); None where blocks are narrower than a line is useful."""
-    if block_size < max(2, length // 64):
+    if header.block_size < max(2, header.length // 64):
         return None
-    edges = range(block_size, length, block_size)
+    edges = range(header.origin or header.block_size, header.length, header.block_size)
     if not edges:
         return None
     return {

@@ -129,7 +129,7 @@ def figure(trace: Trace, k: int, theme: Theme = "light", position: int | None = 
         {"type": "line", "xref": "x", "yref": "paper", "x0": k, "x1": k, "y0": 0, "y1": 1, "line": edge}
     ]
     frame["showlegend"] = True
-    title = f"{TITLE}: {place_words(position, trace.header.block_size)}"
+    title = f"{TITLE}: {place_words(position, trace.header)}"
     return alone(view, title, HELP, palette)
 
 
@@ -137,7 +137,7 @@ def point_words(trace: Trace, moment: Moment, position: int) -> str:
     """What hovering says of a pass."""
     token = token_words(trace.pieces.get(moment.token, "?"))
     lines = [
-        place_words(position, trace.header.block_size),
+        place_words(position, trace.header),
         pass_words(trace.passes[moment.number], moment.number),
         WORDS["point"].format(token=token, state=STATE_LABELS[moment.state]),
     ]

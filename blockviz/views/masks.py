@@ -31,7 +31,8 @@ class Geometry:
 
     Positions 0 .. cached-1 are read from the cache, `clean` further ones are carried (queries too), and the window
     [start, stop), start = cached + clean, is the noisy stream, or in a verification both streams. `recomputed` marks
-    a run without a cache, which carries its whole context each time and commits nothing.
+    a run without a cache, which carries its whole context each time and commits nothing. `whole`: the canvas is one
+    noisy stream, of which only a block may be written; the window is then all of it.
     """
 
     cached: int
@@ -42,6 +43,7 @@ class Geometry:
     verify: bool = False
     x0_causal: bool = True
     recomputed: bool = False
+    whole: bool = False
 
     @property
     def window(self) -> int:
@@ -117,6 +119,8 @@ def reason(geometry: Geometry, noisy_query: bool, query: int, noisy_key: bool, k
     kind = KINDS[int(rule(geometry, *streams)[0, 0])]
     if kind == "carried" and geometry.recomputed:
         return "recomputed"
+    if kind == "active" and geometry.whole:
+        return "whole"
     if kind == "proposal" and not noisy_query and key == query:
         return "in_proposal"
     if kind != "blocked":
@@ -138,16 +142,19 @@ def source_pass(trace: Trace, k: int) -> int | None:
 
 def geometry(trace: Trace, source: int) -> Geometry:
     """The geometry of the network call of pass `source`."""
-    entry = trace.passes[source]
+    entry, settings = trace.passes[source], trace.header.settings
+    verify = entry.phase == "verify"
+    whole = settings.sees_canvas and not verify
     return Geometry(
         cached=entry.cached,
         clean=entry.clean,
-        start=entry.start,
-        stop=entry.stop,
+        start=0 if whole else entry.start,
+        stop=trace.header.length if whole else entry.stop,
         block_size=trace.header.block_size,
-        verify=entry.phase == "verify",
+        verify=verify,
         x0_causal=trace.header.model.x0_causal,
-        recomputed=not trace.header.settings.use_cache,
+        recomputed=not settings.caches,
+        whole=whole,
     )
 
 
@@ -171,16 +178,29 @@ class Axes:
         return np.concatenate([first, second]).astype(np.int64)
 
 
-def axes(length: int, block_size: int, whole: bool) -> Axes:
-    """The axes for runs of this geometry; without `whole` the clean stream ends before the last block."""
-    noisy = min(block_size, length)
-    clean = length if whole else (length - 1) // block_size * block_size
+def axes(
+    length: int, block_size: int, whole: bool, widest: int | None = None, sees_canvas: bool = False
+) -> Axes:
+    """The axes for runs of this geometry; without `whole` the clean stream ends before the last block.
+
+    `widest` are the positions of the widest window where that is not a block; with `sees_canvas` the noisy stream is
+    the canvas, and the clean one is there for a verifier only.
+    """
+    noisy = length if sees_canvas else min(widest or block_size, length)
+    clean = length if whole else 0 if sees_canvas else (length - 1) // block_size * block_size
     total = clean + noisy
     if noisy >= NARROWEST * total and total <= MAX_CELLS:
         return Axes(clean, noisy, total, clean)
     cells = min(max(total, FEWEST_CELLS), MAX_CELLS)
     noisy_cells = max(1, round(max(noisy / total, NARROWEST) * cells))
     return Axes(clean, noisy, cells, cells - noisy_cells if clean else 0)
+
+
+def axes_of(trace: Trace) -> Axes:
+    """The axes for this run."""
+    header = trace.header
+    settings = header.settings
+    return axes(header.length, header.block_size, needs_whole(trace), settings.widest, settings.sees_canvas)
 
 
 def needs_whole(trace: Trace) -> bool:

@@ -236,9 +236,9 @@ def bar_words(trace: Trace, shown: Decision, i: int) -> str:
     score = SCORES[shown.corrector]
     fate = "doubted" if shown.moment == "verify" else "chosen" if shown.chosen[i] else "spared"
     if np.isnan(shown.scores[i]):
-        return place_words(shown.start + i, trace.header.block_size)
+        return place_words(shown.start + i, trace.header)
     lines = [
-        place_words(shown.start + i, trace.header.block_size),
+        place_words(shown.start + i, trace.header),
         WORDS["bar"].format(
             token=token_words(trace.pieces.get(int(shown.tokens[i]), "?")),
             short=score.short,

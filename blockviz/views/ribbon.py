@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from blockviz.sampling.trace import Trace
+from blockviz.sampling.trace import Header, Pass, Trace
 from blockviz.views.palette import PALETTES, THEMES
 
 COLORS: dict[str, str] = {
@@ -41,6 +41,7 @@ WORDS: dict[str, Any] = {
     "key": "key",
     "keys": "keys",
     "idle": "no network call",
+    "off_canvas": "no cache: every pass recomputes the whole canvas",
     "off": "no cache: every pass recomputes its context",
     "tips": {
         "cached": "Tokens in the cache before this pass: pages of one block, and the bytes of their keys and values.",
@@ -70,6 +71,7 @@ class Ribbon:
     stop: int
     verify: bool
     recomputed: bool
+    whole: bool
     queries: int
     keys: int
     page_size: int
@@ -82,19 +84,24 @@ def facts(trace: Trace, k: int) -> Ribbon:
     """The ribbon of pass `k`; raises IndexError when the trace has no such pass."""
     entry, header = trace.passes[k], trace.header
     call, verify = entry.phase in ("denoise", "propose", "verify"), entry.phase == "verify"
-    recomputed = not header.settings.use_cache
+    settings = header.settings
+    recomputed = not settings.caches
+    whole = recomputed and settings.context != "causal" and settings.predictor != "autoregressive"
     carried = entry.clean if call else 0
     window = entry.stop - entry.start
     queries = carried + window * (2 if verify else 1) if call else 0
+    if call and settings.sees_canvas and not verify:
+        queries = header.length
     done = entry.phase == "commit" and not recomputed
     return Ribbon(
         cached=entry.cached,
         carried=carried,
-        finished=entry.stop - entry.cached if done else 0,
+        finished=kept_stop(header, entry) - entry.cached if done else 0,
         start=entry.start,
         stop=entry.stop,
         verify=verify,
         recomputed=recomputed,
+        whole=whole,
         queries=queries,
         keys=entry.cached + queries if call else 0,
         page_size=header.block_size,
@@ -102,6 +109,14 @@ def facts(trace: Trace, k: int) -> Ribbon:
         bytes=header.model.cache_bytes(entry.cached),
         added=0 if recomputed else header.model.cache_bytes(carried),
     )
+
+
+def kept_stop(header: Header, entry: Pass) -> int:
+    """Where what a window leaves finished stops: before the drafts that the next of overlapping windows writes again."""
+    overlap = header.settings.overlap if header.settings.seams == "overlap" else 0
+    if entry.stop == header.length or header.settings.widest in (1, None):
+        return entry.stop
+    return entry.stop - overlap
 
 
 def parts(ribbon: Ribbon) -> dict[str, str]:
@@ -125,7 +140,7 @@ def parts(ribbon: Ribbon) -> dict[str, str]:
             keys_word=WORDS["key" if ribbon.keys == 1 else "keys"],
         )
     return {
-        "cached": WORDS["off"]
+        "cached": WORDS["off_canvas" if ribbon.whole else "off"]
         if ribbon.recomputed
         else f"{WORDS['cached'].format(count=ribbon.cached)} ({pages})",
         "clean": clean,

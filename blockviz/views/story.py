@@ -41,6 +41,8 @@ WORDS: dict[str, str] = {
     "renoise_own_one": "Of {free}, the one of highest {short}, {cut}, goes back to noise.",
     "renoise_random": "Of {free}, {k} drawn by lot go back to noise, whatever the model thinks of them.",
     "renoise_random_one": "Of {free}, one drawn by lot goes back to noise, whatever the model thinks of it.",
+    "renoise_seam": "{count} around the boundary go back to noise, to be written again with both sides in sight.",
+    "renoise_draft": "{count} drafted at the end of the block before go back to noise, to be written with this one.",
     "renoise_nothing": "No token goes back to noise in this step.",
     "commit": "Block {block} is finished; its {free} no longer change.",
     "edit": "A person stepped in: {what}.",
@@ -154,6 +156,9 @@ def sentence(trace: Trace, k: int) -> str:
         kept = int(reasons[REASON_CODE["kept"]])
         words = WORDS["denoise" if held else "denoise_all"]
         return words.format(new=count(new, "token"), kept=kept, left=held)
+    if entry.phase == "renoise" and entry.cut is None and entry.k:
+        kind = "draft" if trace.header.settings.seams == "overlap" else "seam"
+        return WORDS["renoise_" + kind].format(count=count(entry.k, "token"))
     shown = decision(trace, k)
     assert shown is not None, "verify and re-noise passes have a decision"
     return _verified(trace, shown) if entry.phase == "verify" else _thrown(trace, shown)

@@ -39,12 +39,12 @@ def valid_values(name: str) -> st.SearchStrategy[Any]:
     if field.kind == "int":
         whole = st.integers(int(field.minimum or 0), int(field.maximum or 0))
         return whole | st.none() if field.optional else whole
-    return st.just(0.0) | st.floats(0.01, 2.0)
+    return st.just(0.0) | st.floats(0.01, field.maximum)
 
 
 def valid_settings() -> st.SearchStrategy[SamplerSettings]:
     def build(values: dict[str, Any]) -> SamplerSettings:
-        if values["predictor"] == "autoregressive":
+        if values["predictor"] != "ancestral":
             values["corrector"] = "none"
         return SamplerSettings(**values)
 
@@ -67,6 +67,11 @@ def test_fields_and_dataclass_agree() -> None:
         ("corrector", module.Corrector),
         ("schedule", module.ScheduleChoice),
         ("record_attention", module.Recording),
+        ("context", module.Context),
+        ("order", module.Order),
+        ("reveal", module.Reveal),
+        ("counting", module.Counting),
+        ("seams", module.Seams),
     ):
         assert tuple(choice.value for choice in FIELDS[name].choices) == get_args(literal)
 
@@ -203,7 +208,8 @@ def test_booleans_as_text() -> None:
 
 
 def test_presets_are_samplers_by_name() -> None:
-    assert list(PRESETS) == ["ar", "ancestral", "arpc", "eipc", "random"]
+    assert list(PRESETS)[:5] == ["ar", "ancestral", "arpc", "eipc", "random"]
+    assert list(PRESETS)[5:] == ["confident", "threshold", "blockwise", "canvas", "overlap", "seams"]
     for name in PRESETS:
         assert preset_of(from_preset(name)) == name
     assert from_preset("arpc").corrector == "ar_nll"
@@ -230,16 +236,76 @@ def test_left_to_right_has_nothing_to_correct() -> None:
         SamplerSettings(predictor="autoregressive", corrector="ar_nll")
 
 
+@pytest.mark.parametrize("predictor", ["confident", "threshold"])
+def test_what_is_revealed_stays(predictor: str) -> None:
+    with pytest.raises(
+        SettingsError, match=r"^corrector cannot be 'random': allowed is none with .* no proposal"
+    ):
+        SamplerSettings(predictor=predictor, corrector="random")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("preset", "field", "why"),
+    [
+        ("confident", "predictor", "cannot see which positions are still to be revealed"),
+        ("threshold", "predictor", "cannot see which positions are still to be revealed"),
+        ("blockwise", "predictor", "cannot see which positions are still to be revealed"),
+        ("canvas", "predictor", "cannot see which positions are still to be revealed"),
+    ],
+)
+def test_uniform_noise_refuses_what_it_cannot_do_and_says_why(preset: str, field: str, why: str) -> None:
+    validate(from_preset(preset), length=64, x0_causal=True, process="masked")
+    with pytest.raises(SettingsError, match=why) as error:
+        validate(from_preset(preset), length=64, x0_causal=True, process="uniform")
+    assert error.value.field == field
+
+
+def test_uniform_noise_can_be_written_in_blocks_at_once_and_across_seams() -> None:
+    for name in ("ar", "ancestral", "arpc", "eipc", "random", "overlap", "seams"):
+        validate(from_preset(name), length=64, x0_causal=True, process="uniform")
+    validate(SamplerSettings(context="canvas"), length=64, x0_causal=True, process="uniform")
+    with pytest.raises(
+        SettingsError, match=r"^context cannot be 'bidirectional'.*random tokens that read like text"
+    ):
+        validate(SamplerSettings(context="bidirectional"), length=64, x0_causal=True, process="uniform")
+
+
+def test_seams_fit_their_blocks() -> None:
+    with pytest.raises(SettingsError, match=r"^overlap cannot be 4: allowed is less than the block size, 4"):
+        validate(from_preset("overlap", block_size=4), length=64, x0_causal=True, process="masked")
+    with pytest.raises(SettingsError, match=r"^seam_width cannot be 5: allowed is at most the block size, 4"):
+        validate(
+            from_preset("seams", block_size=4, seam_width=5), length=64, x0_causal=True, process="masked"
+        )
+    for name in ("overlap", "seams"):
+        with pytest.raises(SettingsError, match=r"^seams cannot be .*x0_causal is false"):
+            validate(from_preset(name), length=64, x0_causal=False, process="masked")
+        settings = from_preset(name, context="bidirectional")
+        validate(settings, length=64, x0_causal=False, process="masked")
+
+
 def test_only_fields_that_change_the_run_apply() -> None:
     def shown(settings: SamplerSettings) -> set[str]:
         return {name for name in FIELDS if applies(name, settings)}
 
-    always = {"predictor", "temperature", "length", "fill_canvas", "use_cache", "seed", "record_attention"}
-    blocks = {"corrector", "block_size", "steps", "schedule", "ar_prefix"}
+    always = {
+        *("predictor", "temperature", "length", "fill_canvas", "forbid_end", "use_cache", "seed"),
+        "record_attention",
+    }
+    blocks = {"context", "corrector", "block_size", "steps", "schedule", "ar_prefix", "seams"}
+    counted = {"steps", "order", "reveal", "counting"}
     assert shown(from_preset("ar")) == always
     assert shown(from_preset("ancestral")) == always | blocks
     assert shown(from_preset("arpc")) == always | blocks | {"warmup", "every"}
     assert shown(from_preset("ar", record_attention="mean")) == always | {"attention_layer"}
+    revealed = (always | blocks) - {"corrector", "schedule"}
+    assert shown(from_preset("confident")) == revealed | counted
+    assert shown(from_preset("threshold")) == (revealed | {"threshold"}) - {"steps"}
+    uncached = {"use_cache", "ar_prefix"}
+    assert shown(from_preset("blockwise")) == (revealed | counted) - uncached
+    assert shown(from_preset("canvas")) == (revealed | counted) - uncached - {"block_size", "seams"}
+    assert shown(from_preset("overlap")) == always | blocks | {"overlap"}
+    assert shown(from_preset("seams")) == always | blocks | {"seam_width", "seam_steps"}
     with pytest.raises(SettingsError):
         applies("tau", SamplerSettings())
 

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from blockviz.evaluation.tasks import EXAMPLE_PROMPTS
-from blockviz.sampling.settings import FIELDS, PRESETS, SamplerSettings, SettingsError, from_preset, preset_of
+from blockviz.sampling.settings import (
+    FIELDS,
+    PRESETS,
+    SamplerSettings,
+    SettingsError,
+    applies,
+    from_preset,
+    preset_of,
+)
 from blockviz.ui.controls import (
     MAX_PROMPT,
     Choices,
@@ -45,21 +53,44 @@ def test_every_field_but_predictor_and_seed_is_in_the_form_with_its_own_words() 
 def test_every_preset_has_a_short_name_of_its_own() -> None:
     presets = spec()["presets"]
     assert [preset["name"] for preset in presets] == list(PRESETS)
-    assert [preset["short"] for preset in presets] == ["AR", "Ancestral", "ARPC", "EIPC", "Random"]
+    assert [preset["short"] for preset in presets] == [
+        *("AR", "Ancestral", "ARPC", "EIPC", "Random"),
+        *("Confident", "Threshold", "Blockwise", "Canvas", "Overlap", "Seams"),
+    ]
     assert all(preset["help"] == PRESETS[preset["name"]].help for preset in presets)
 
 
 def test_only_fields_that_apply_are_shown() -> None:
-    applies = spec()["applies"]
-    assert spec()["switches"] == ["predictor", "corrector", "record_attention"]
-    assert "autoregressive/ar_nll/none" not in applies
-    assert not {"steps", "block_size", "corrector", "every"} & set(applies["autoregressive/none/none"])
-    assert "every" not in applies["ancestral/none/none"]
-    assert {"every", "warmup", "steps", "block_size"} <= set(applies["ancestral/ar_nll/none"])
-    for key, names in applies.items():
-        assert "record_attention" in names
-        assert ("attention_layer" in names) == (not key.endswith("/none"))
-    assert all({"temperature", "seed", "length"} <= set(names) for names in applies.values())
+    """The form has the rule itself: the values that other settings must have."""
+    offered = spec()
+    names = {field["name"]: [choice["value"] for choice in field["choices"]] for field in offered["fields"]}
+    names["predictor"] = offered["predictors"]
+    assert offered["applies"]["every"]["corrector"] == [name for name in names["corrector"] if name != "none"]
+    for field, conditions in offered["applies"].items():
+        assert field in names
+        for other, allowed in conditions.items():
+            assert set(allowed) <= set(names[other])
+    for settings in (
+        from_preset("ar"),
+        from_preset("arpc"),
+        from_preset("blockwise", record_attention="mean"),
+    ):
+        for field in FIELDS:
+            rule = offered["applies"].get(field, {})
+            shown = all(getattr(settings, other) in allowed for other, allowed in rule.items())
+            assert shown == applies(field, settings)
+
+
+def test_presets_that_a_process_refuses_say_why() -> None:
+    refused = {preset["name"]: preset["refused"] for preset in spec()["presets"]}
+    assert {name for name, words in refused.items() if words} == {
+        "confident",
+        "threshold",
+        "blockwise",
+        "canvas",
+    }
+    assert "uniform noise" in refused["canvas"]["uniform"]
+    assert "masked" not in refused["canvas"]
 
 
 def test_the_form_starts_with_arpc_on_the_first_model_and_the_first_prompt() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -128,11 +129,16 @@ def test_thinned_probabilities_are_means_of_what_is_known() -> None:
 
 
 def test_block_boundaries_are_one_shape_or_none() -> None:
-    lines = boundaries(PALETTES["light"], 40, 16)
+    header = RUNS["guided"].header
+    lines = boundaries(PALETTES["light"], header)
     assert lines is not None
     assert lines["path"] == "M16.5,0L16.5,1 M32.5,0L32.5,1"
-    assert boundaries(PALETTES["light"], 40, 1) is None, "a line at every position would hide the map"
-    assert boundaries(PALETTES["light"], 16, 16) is None
+    shifted = boundaries(PALETTES["light"], replace(header, origin=7))
+    assert shifted is not None
+    assert shifted["path"] == "M7.5,0L7.5,1 M23.5,0L23.5,1 M39.5,0L39.5,1"
+    one = replace(header, block_size=1)
+    assert boundaries(PALETTES["light"], one) is None, "a line at every position would hide the map"
+    assert boundaries(PALETTES["light"], replace(header, length=16)) is None
 
 
 @pytest.mark.parametrize(("length", "step"), [(1, 1), (8, 2), (64, 16), (80, 32), (128, 32), (1024, 256)])

@@ -18,9 +18,9 @@ from blockviz.views.masks import (
     Geometry,
     allowed,
     axes,
+    axes_of,
     codes,
     geometry,
-    needs_whole,
     picture,
     reason,
     rule,
@@ -164,7 +164,7 @@ def test_axes_hold_still_and_are_thinned() -> None:
 
 @pytest.mark.parametrize("trace", [guided(), guided(length=50, block_size=16), left_to_right()])
 def test_the_geometry_of_a_run_fits_its_axes(trace) -> None:  # type: ignore[no-untyped-def]
-    frame = axes(trace.header.length, trace.header.block_size, needs_whole(trace))
+    frame = axes_of(trace)
     for k in range(len(trace.passes)):
         source = source_pass(trace, k)
         if source is None:

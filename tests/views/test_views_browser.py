@@ -20,7 +20,7 @@ from blockviz.sampling.trace import Trace
 from blockviz.views import attention, confidence, fill, renoising, ribbon, timeline, weights
 from blockviz.views.decisions import decision
 from blockviz.views.layout import MAX_ROWS, escape
-from blockviz.views.masks import Geometry, axes, geometry, needs_whole, picture, reason, source_pass
+from blockviz.views.masks import Geometry, axes, axes_of, geometry, picture, reason, source_pass
 from blockviz.views.templates import SCRIPTS, STYLES, VIEWS, templates
 from tests.views.runs import guided, large, left_to_right, with_attention, with_settings
 
@@ -173,7 +173,7 @@ def test_what_is_drawn_is_what_python_draws(page: Page, name: str) -> None:
     )
     expected = np.nan_to_num(confidence.carried(trace)[0], nan=-1.0)
     assert np.allclose(np.array(shown), expected, atol=1e-4)
-    frame = axes(trace.header.length, trace.header.block_size, needs_whole(trace))
+    frame = axes_of(trace)
     for k in sorted({1, 2, 3, 4, 5, len(trace.passes) - 1} & set(range(len(trace.passes)))):
         draw(page, k)
         source = source_pass(trace, k)
