@@ -126,7 +126,7 @@
       const shared = run.blockSize < SHARED_BELOW; // its rows are numbered "13–16"
       const gutter = narrow ? (shared ? 42 : 26) : width < 760 ? (shared ? 46 : 30) : shared ? 104 : 76;
       const plan = geometry(width, gutter, run.blockSize, run.length);
-      const key = [run.length, run.blockSize, plan.columns, plan.perRow, plan.cell, gutter].join();
+      const key = [run.length, run.blockSize, run.origin, plan.columns, plan.perRow, plan.cell, gutter].join();
       if (key === this._key) return false;
       this._key = key;
       this.plan = plan;
@@ -136,15 +136,15 @@
       style.setProperty("--bv-columns", plan.columns);
       this.grid.classList.toggle("is-narrow", width < 760);
       this._limits = FONTS.map((px, i) => Math.floor((plan.cell - (i ? 2.5 : 4)) / ((BlockViz.pieces.GLYPH - (i ? TIGHT : 0)) * px)));
-      const same = keep && this.cells.length === run.length && this._built === run.blockSize + "/" + plan.perRow;
+      const same = keep && this.cells.length === run.length && this._built === [run.blockSize, run.origin, plan.perRow].join();
       if (same) return true;
-      this._built = run.blockSize + "/" + plan.perRow;
+      this._built = [run.blockSize, run.origin, plan.perRow].join();
       this._rows(run, plan);
       return true;
     }
 
     _rows(run, plan) {
-      const count = Math.ceil(run.length / run.blockSize);
+      const count = run.blockCount;
       this.cells = [];
       this.blocks = [];
       this.rows = [];
@@ -158,8 +158,7 @@
         const row = BlockViz.el("div", { class: "bv-row", role: "row" }, head, body);
         const entry = { node: row, status, first, last, text: "" };
         for (let block = first; block <= last; block++) {
-          const start = block * run.blockSize;
-          const stop = Math.min(run.length, start + run.blockSize);
+          const [start, stop] = run.spanOf(block);
           const box = BlockViz.el("div", { class: "bv-block", role: "none", "data-block": block });
           for (let pos = start; pos < stop; pos++) {
             const text = BlockViz.el("span", { class: "bv-text" });
@@ -304,7 +303,7 @@
       const run = this.run;
       const CODE = BlockViz.STATE_CODE;
       const cached = pass.cached + (pass.phase === "commit" || pass.phase === "renoise" ? 0 : pass.clean);
-      const uses = !run.header.settings || run.header.settings.use_cache !== false;
+      const uses = run.plan.caches;
       const active = pass.phase === "start" ? -1 : pass.block;
       for (let i = 0; i < this.blocks.length; i++) {
         const block = this.blocks[i];

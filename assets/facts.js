@@ -55,7 +55,7 @@
       const last = run.passes[run.last];
       const most = run.end ? last.nfe : last.nfe.map((n) => Math.max(88, n));
       const passes = run.end ? run.last : Math.max(100, run.last);
-      const blocks = Math.ceil(run.length / run.blockSize);
+      const blocks = run.blockCount;
       const widest = { pass: passes, passes, block: blocks, blocks, nfe: most[0] + most[1], denoise: most[0], verify: most[1] };
       Object.assign(widest, { alpha_t: "0.88", alpha_s: "0.88", cached: run.length, ms: "88.8", rate: "0.88" });
       for (const fact of this.facts) fact.style.minWidth = "";
@@ -72,7 +72,7 @@
       put("pass", String(k));
       put("passes", String(run.last));
       put("block", String((pass.block || 0) + 1));
-      put("blocks", String(Math.ceil(run.length / run.blockSize)));
+      put("blocks", String(run.blockCount));
       put("nfe", String(pass.nfe[0] + pass.nfe[1]));
       put("denoise", String(pass.nfe[0]));
       put("verify", String(pass.nfe[1]));

@@ -293,8 +293,8 @@
       const back = thrown >= 0 ? N.fill(W.back, { token: N.quoted(run.piece(id)), id }) : null;
       BlockViz.write(this.facts, [this.words.states[state], N.fill(W.id, { id: shown }), bytes, back].filter(Boolean).join(" · "));
       const block = run.blockOf(pos);
-      const size = Math.min(run.blockSize, run.length - block * run.blockSize);
-      const place = N.fill(W.place, { position: pos + 1, length: run.length, block: block + 1, place: pos - block * run.blockSize + 1, size });
+      const [first, behind] = run.spanOf(block);
+      const place = N.fill(W.place, { position: pos + 1, length: run.length, block: block + 1, place: pos - first + 1, size: behind - first });
       BlockViz.write(this.title, this.label ? `${this.label}: ${place}` : place);
       BlockViz.write(this.nowTitle, N.fill(W.now, { k, phase: this.words.phase_words[run.passes[k].phase] }));
       const lines = BlockViz.life.compared(run, k, pos);

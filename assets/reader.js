@@ -52,8 +52,8 @@
     const { unopened, prompt } = BlockViz.STATE_CODE;
     const lines = [];
     let closed = -1;
-    for (let start = 0, block = 0; start < run.length; start += run.blockSize, block++) {
-      const stop = Math.min(run.length, start + run.blockSize);
+    for (let block = 0; block < run.blockCount; block++) {
+      const [start, stop] = run.spanOf(block);
       if (states.subarray(start, stop).every((state) => state === unopened)) {
         if (closed < 0) closed = block;
         continue;
@@ -63,7 +63,7 @@
       const name = `Block ${block + 1}${active ? ", active" : given ? ", prompt" : ""}`;
       lines.push([name, blockText(run, k, start, stop)]);
     }
-    const blocks = Math.ceil(run.length / run.blockSize);
+    const blocks = run.blockCount;
     if (closed >= 0) lines.push([closed + 1 === blocks ? `Block ${blocks}` : `Blocks ${closed + 1} to ${blocks}`, "not opened yet"]);
     return lines;
   }

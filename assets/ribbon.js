@@ -17,21 +17,24 @@
     const [start, stop] = pass.win;
     const call = CALLS.has(pass.phase);
     const verify = pass.phase === "verify";
-    const settings = run.header.settings || {};
+    const plan = run.plan;
     const model = run.header.model || {};
-    const recomputed = settings.use_cache === false;
+    const recomputed = !plan.caches;
     const element = model.kv_bytes === undefined ? 4 : model.kv_bytes; // format 1 does not say: float32
     const bytes = (length) => 2 * model.layers * model.heads * model.head_dim * length * element;
     const carried = call ? pass.clean : 0;
-    const queries = call ? carried + (stop - start) * (verify ? 2 : 1) : 0;
+    const canvas = plan.seesCanvas && !verify;
+    const queries = !call ? 0 : canvas ? run.length : carried + (stop - start) * (verify ? 2 : 1);
+    const kept = stop === run.length ? stop : stop - plan.overlap; // before the drafts that the next window writes again
     return {
       cached: pass.cached,
       carried,
-      finished: pass.phase === "commit" && !recomputed ? stop - pass.cached : 0,
+      finished: pass.phase === "commit" && !recomputed ? kept - pass.cached : 0,
       start,
       stop,
       verify,
       recomputed,
+      whole: recomputed && plan.onCanvas,
       queries,
       keys: call ? pass.cached + queries : 0,
       pageSize: run.blockSize,
@@ -66,7 +69,7 @@
         })
       : words.idle;
     return {
-      cached: now.recomputed ? words.off : `${fill(words.cached, { count: now.cached })} (${pages})`,
+      cached: now.recomputed ? (now.whole ? words.off_canvas : words.off) : `${fill(words.cached, { count: now.cached })} (${pages})`,
       clean,
       window: now.queries ? fill(now.verify ? words.proposal : words.active, { count: now.stop - now.start }) : "",
       calls,

@@ -115,7 +115,8 @@
   function thrown(run, k, W) {
     const { verifiers, scores: names } = words();
     const pass = run.passes[k];
-    if (!pass.k || pass.cut === null) return W.renoise_nothing;
+    if (!pass.k) return W.renoise_nothing;
+    if (pass.cut === null) return N.fill(run.plan.overlap ? W.renoise_draft : W.renoise_seam, { count: N.count(pass.k, "token") });
     const corrector = run.header.settings.corrector;
     const scores = run.score(k);
     const doubted = disagreements(run, k, scores);

@@ -303,7 +303,7 @@
     changedAt(k, pos) {
       const at = this._changed[k * this.length + pos];
       const pass = this.passes[at];
-      let why = pos < this.promptLength ? "prompt" : "prior";
+      let why = this.states(0)[pos] === STATES.indexOf("prompt") ? "prompt" : "prior";
       if (at > 0) {
         const inside = pos >= pass.win[0] && pos < pass.win[1];
         const code = inside ? pass.why.charCodeAt(pos - pass.win[0]) - 48 : 0;
@@ -320,9 +320,37 @@
       return calls > 0 ? pass.placed / calls : NaN;
     }
 
+    /** Positions of the first block where it is shorter than the others; 0: there is none. */
+    get origin() {
+      return (this.header && this.header.origin) || 0;
+    }
+    get blockCount() {
+      return Math.ceil((this.length - this.origin) / this.blockSize) + (this.origin ? 1 : 0);
+    }
     /** Index of the block a position lies in. */
     blockOf(pos) {
-      return Math.floor(pos / this.blockSize);
+      return Math.floor((pos - this.origin) / this.blockSize) + (this.origin ? 1 : 0);
+    }
+    /** First position of a block, and the one behind its last. */
+    spanOf(block) {
+      const start = this.origin + (block - (this.origin ? 1 : 0)) * this.blockSize;
+      return [Math.max(start, 0), Math.min(start + this.blockSize, this.length)];
+    }
+
+    /** What follows from the settings for every pass; the twin of SamplerSettings.caches, .sees_canvas and .widest. */
+    get plan() {
+      const settings = (this.header && this.header.settings) || {};
+      const diffusion = settings.predictor !== "autoregressive";
+      const context = (diffusion && settings.context) || "causal";
+      const inBlocks = diffusion && context !== "canvas";
+      const wider = settings.seams === "renoise" ? settings.seam_width : 0;
+      return {
+        caches: settings.use_cache !== false && context === "causal",
+        seesCanvas: context === "bidirectional",
+        onCanvas: context !== "causal",
+        overlap: inBlocks && settings.seams === "overlap" ? settings.overlap : 0,
+        widest: !diffusion ? 1 : Math.min(this.length, inBlocks ? (settings.block_size || this.blockSize) + wider : this.length),
+      };
     }
   }
 

@@ -345,7 +345,7 @@
 
     // Words every view uses; people count positions, blocks and steps from 1, passes from the start pass 0.
     place(position) {
-      return fill(this.words.place, { position: position + 1, block: Math.floor(position / this.run.blockSize) + 1 });
+      return fill(this.words.place, { position: position + 1, block: this.run.blockOf(position) + 1 });
     }
     when(k) {
       const pass = this.run.passes[k];

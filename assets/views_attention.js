@@ -85,7 +85,7 @@
       if (fresh) this._pictures.clear();
       const settings = run.header.settings;
       const whole = template.verifiers.includes(settings.corrector) || settings.ar_prefix > 0;
-      this.frame = axes(run.length, run.blockSize, whole, template);
+      this.frame = axes(run.length, run.blockSize, whole, template, run.plan.widest, run.plan.seesCanvas);
       this._chosen();
       if (this.k >= 0 && this.k < run.passes.length) this.drawn();
     }
@@ -231,6 +231,7 @@
     }
 
     _reads(shape, block) {
+      if (shape.whole) return fill(this.words.reads_whole, { block: block + 1, window: shape.window });
       const parts = [];
       if (shape.cached) parts.push(fill(this.words.cached, shape));
       if (shape.clean) parts.push(fill(shape.recomputed ? this.words.recomputed : this.words.carried, shape));
@@ -272,7 +273,7 @@
     }
 
     _row(shape, query) {
-      if (query.noisy) return query.at >= shape.window ? "none" : shape.verify ? "noise" : "active";
+      if (query.noisy) return query.at >= shape.window ? "none" : shape.verify ? "noise" : shape.whole ? "whole" : "active";
       if (query.at < shape.cached) return "earlier";
       if (query.at < shape.start) return shape.recomputed ? "recomputed" : "carried";
       return shape.verify && query.at < shape.stop ? "proposal" : "none";

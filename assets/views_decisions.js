@@ -11,7 +11,7 @@
     for (let source = k; source > 0; source--) {
       const candidate = run.passes[source];
       if (candidate.block !== pass.block) break;
-      if (candidate.phase === "renoise") return decided(run, source, source === k ? "now" : "earlier");
+      if (candidate.phase === "renoise" && (candidate.cut !== null || !candidate.k)) return decided(run, source, source === k ? "now" : "earlier");
     }
     return null;
   }

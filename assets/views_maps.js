@@ -22,7 +22,7 @@
       this.extend(fresh);
       this.positions = Math.max(run.length, scales ? scales.positions : 0);
       this.passes = Math.max(passRoom(run), scales ? scales.passes : 0);
-      const frame = [run.id, run.length, run.blockSize, this.themed, this.positions, this.passes, this.plotHeight()].join();
+      const frame = [run.id, run.length, run.blockSize, run.origin, this.themed, this.positions, this.passes, this.plotHeight()].join();
       const same = frame === this._frame;
       this._frame = frame;
       const [dx, dy] = this.cellSize();
@@ -68,10 +68,10 @@
     }
 
     boundaries() {
-      const { length, blockSize } = this.run;
+      const { length, blockSize, origin } = this.run;
       if (blockSize < Math.max(2, Math.floor(length / 64)) || blockSize >= length) return null;
       let path = "";
-      for (let edge = blockSize; edge < length; edge += blockSize) path += `M${edge + 0.5},0L${edge + 0.5},1`;
+      for (let edge = origin || blockSize; edge < length; edge += blockSize) path += `M${edge + 0.5},0L${edge + 0.5},1`;
       const line = { color: this.template.boundary[this.themed], width: 1 };
       return { type: "path", path, xref: "x", yref: "paper", line, layer: "above" };
     }

@@ -38,6 +38,7 @@
     if (key >= (noisyKey ? window : cleanEnd)) return "no_key";
     const kind = KINDS[rule(shape, noisyQuery, query, noisyKey, key)];
     if (kind === "carried" && shape.recomputed) return "recomputed";
+    if (kind === "active" && shape.whole) return "whole";
     if (kind === "proposal" && !noisyQuery && key === query) return "in_proposal";
     if (kind !== "blocked") return kind;
     if (noisyKey) return noisyQuery ? "noise_of_another" : "noise_unread";
@@ -48,8 +49,10 @@
   /** The geometry of the network call of a pass. */
   function geometry(run, source) {
     const pass = run.passes[source];
-    const [start, stop] = pass.win;
-    const settings = run.header.settings;
+    const plan = run.plan;
+    const verify = pass.phase === "verify";
+    const whole = plan.seesCanvas && !verify;
+    const [start, stop] = whole ? [0, run.length] : pass.win;
     const causal = run.header.model && run.header.model.x0_causal;
     return {
       cached: pass.cached,
@@ -58,16 +61,17 @@
       stop,
       window: stop - start,
       blockSize: run.blockSize,
-      verify: pass.phase === "verify",
+      verify,
       x0Causal: causal !== false,
-      recomputed: settings.use_cache === false,
+      recomputed: !plan.caches,
+      whole,
     };
   }
 
   /** Axes that hold still over a run: cells along an axis, the first `cleanCells` for clean positions, the rest for the noisy block. */
-  function axes(length, blockSize, whole, template) {
-    const noisy = Math.min(blockSize, length);
-    const clean = whole ? length : Math.floor((length - 1) / blockSize) * blockSize;
+  function axes(length, blockSize, whole, template, widest, seesCanvas) {
+    const noisy = seesCanvas ? length : Math.min(widest || blockSize, length);
+    const clean = whole ? length : seesCanvas ? 0 : Math.floor((length - 1) / blockSize) * blockSize;
     const total = clean + noisy;
     if (noisy >= template.narrowest * total && total <= template.most_cells) return { clean, noisy, cells: total, cleanCells: clean };
     const cells = Math.min(Math.max(total, template.fewest_cells), template.most_cells);

@@ -33,7 +33,7 @@
       const score = template.scores[name] || template.scores.ar_nll;
       this.low = bottom;
       this.top = template.tops.find((round) => round >= Math.min(top, score.capped ? template.tallest : Infinity)) || top;
-      this.width = Math.min(run.blockSize, run.length);
+      this.width = run.plan.widest;
       this.labelled = this.width <= template.most_labels;
       this.verifies = template.verifiers.includes(name);
       this._figure(score);

@@ -153,7 +153,7 @@
       layout.xaxis.title.text = this.words.axes[along];
       layout.xaxis.range = range;
       layout.uirevision = this._id + along;
-      const count = Math.ceil(run.length / run.blockSize);
+      const count = run.blockCount;
       layout.yaxis.range = [count + 0.5, 0.5];
       Object.assign(layout.yaxis, { tick0: 1, dtick: this._everyRow(count) ? 1 : tickStep(count) });
       this.show({ data, layout });

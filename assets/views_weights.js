@@ -13,7 +13,10 @@
     return kept === "mean" ? 1 : kept === "heads" && model ? model.heads : 0;
   }
 
-  /** Uint8Array [heads * window * stop], the codes as they were recorded in pass k (weight = (code / 255)^2); null for none. */
+  /** Keys of a call: all text up to the window's end, or the whole canvas where that is read as one. */
+  const columnsOf = (run, pass) => (run.plan.seesCanvas && pass.phase !== "verify" ? run.length : pass.win[1]);
+
+  /** Uint8Array [heads * window * keys], the codes as they were recorded in pass k (weight = (code / 255)^2); null for none. */
   function recorded(run, k) {
     const pass = run.passes[k];
     if (!pass || !pass.attn) return null;
@@ -24,7 +27,7 @@
       } catch (problem) {
         // not base64: as if it had not been recorded
       }
-      const size = heads(run) * (pass.win[1] - pass.win[0]) * pass.win[1];
+      const size = heads(run) * (pass.win[1] - pass.win[0]) * columnsOf(run, pass);
       last = { pass, codes: codes && size > 0 && codes.length === size ? codes : null };
     }
     return last.codes;
@@ -36,8 +39,9 @@
     const kept = recorded(run, k);
     if (!kept) return null;
     const pass = run.passes[k];
-    const [start, columns] = pass.win;
-    const rows = columns - start;
+    const [start, stop] = pass.win;
+    const columns = columnsOf(run, pass);
+    const rows = stop - start;
     const size = rows * columns;
     const count = kept.length / size;
     const values = new Float32Array(size);
@@ -113,7 +117,7 @@
     const [start] = run.passes[k].win;
     const keys = [];
     for (let key = tickStep(run.length); key < run.length; key += tickStep(run.length)) keys.push(key);
-    const rows = Math.max(map.rows, Math.min(run.blockSize, run.length));
+    const rows = Math.max(map.rows, run.plan.widest);
     const places = [];
     for (let place = 1; place <= map.rows; place += tickStep(map.rows)) places.push(place);
     return {

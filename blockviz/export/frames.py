@@ -187,8 +187,7 @@ def _statuses(trace: Trace, entry: Pass) -> tuple[str, ...]:
     cached = entry.cached + (0 if entry.phase in ("commit", "renoise") else entry.clean)
     statuses = []
     for block in range(header.blocks):
-        start = block * header.block_size
-        stop = min(header.length, start + header.block_size)
+        start, stop = header.span_of(block)
         first, last = STATES[entry.states[start]], STATES[entry.states[stop - 1]]
         if block == entry.block and entry.phase != "start":
             status = "commit" if entry.phase == "commit" else "active"
@@ -197,7 +196,7 @@ def _statuses(trace: Trace, entry: Pass) -> tuple[str, ...]:
         elif first == "unopened" or last not in ("committed", "after_end"):
             status = ""
         else:
-            status = "✓ cached" if header.settings.use_cache and stop <= cached else "✓ done"
+            status = "✓ cached" if header.settings.caches and stop <= cached else "✓ done"
         statuses.append(status)
     return tuple(statuses)
 

@@ -25,7 +25,7 @@ TOP = 132
 class Sheet:
     """The canvas as lines of cells: `columns` cells of a block on a line, `per_row` blocks beside each other.
 
-    `cell` and `height` are the size of a cell, `pitch` the distance of lines, all in pixels; `lines` counts all lines,
+    The first block has `origin` positions where that is not 0. `cell` and `height` are the size of a cell, `pitch` the distance of lines, all in pixels; `lines` counts all lines,
     `shown` those in a picture.
     """
 
@@ -36,6 +36,7 @@ class Sheet:
     cell: int
     height: int
     lines: int
+    origin: int = 0
 
     @property
     def shown(self) -> int:
@@ -64,7 +65,7 @@ class Sheet:
 
     def line_of(self, position: int) -> int:
         """The line a position stands on, counted from the top of the whole canvas."""
-        block, offset = divmod(position, self.block_size)
+        block, offset = self._place(position)
         return block // self.per_row * self.depth + offset // self.columns
 
     def first_line(self, entry: Pass) -> int:
@@ -79,14 +80,14 @@ class Sheet:
         line = self.line_of(position) - first
         if not 0 <= line < self.shown:
             return None
-        block, offset = divmod(position, self.block_size)
+        block, offset = self._place(position)
         left = MARGIN + GUTTER + block % self.per_row * self.block_width + INSET
         return left + offset % self.columns * (self.cell + GAP), TOP + line * self.pitch + INSET
 
     def block_at(self, block: int, first: int) -> tuple[int, int, int, int] | None:
         """The frame (left, top, right, bottom) of what the picture shows of a block, or None."""
-        start = block * self.block_size
-        stop = min(self.length, start + self.block_size)
+        start = self._first(block)
+        stop = min(self.length, self._first(block + 1))
         above = max(0, self.line_of(start) - first)
         below = min(self.shown - 1, self.line_of(stop - 1) - first)
         if above > below:
@@ -98,16 +99,27 @@ class Sheet:
     def positions_shown(self, first: int) -> tuple[int, int]:
         """The positions [start, stop) whose lines are in the picture."""
         rows, within = divmod(first, self.depth)
-        start = rows * self.per_row * self.block_size + within * self.columns
+        start = self._first(rows * self.per_row) + within * self.columns
         rows, within = divmod(first + self.shown, self.depth)
-        return start, min(self.length, rows * self.per_row * self.block_size + within * self.columns)
+        return start, min(self.length, self._first(rows * self.per_row) + within * self.columns)
+
+    def _place(self, position: int) -> tuple[int, int]:
+        """Block of a position, and its place in it."""
+        if position < self.origin:
+            return 0, position
+        block, offset = divmod(position - self.origin, self.block_size)
+        return block + (self.origin > 0), offset
+
+    def _first(self, block: int) -> int:
+        """First position of a block."""
+        return max(0, self.origin + (block - (self.origin > 0)) * self.block_size)
 
 
 def sheet(trace: Trace) -> Sheet:
     """The layout for a run; depends on its geometry only, so that frames of equal runs lie on each other."""
     length = trace.header.length
     size = min(trace.header.block_size, length)
-    blocks = -(-length // size)
+    blocks = trace.header.blocks
     for spread in SPREADS:
         if size <= spread * 1.25:
             columns, per_row = size, min(blocks, max(1, spread // size))
@@ -119,4 +131,4 @@ def sheet(trace: Trace) -> Sheet:
     room = WIDTH - 2 * MARGIN - GUTTER
     cell = (room - per_row * 2 * INSET + GAP) // (per_row * columns) - GAP
     height = 34 if lines <= 10 else 30 if lines <= 16 else 28 if lines <= FEW_LINES else 24
-    return Sheet(size, length, columns, per_row, min(WIDEST, cell), height, lines)
+    return Sheet(size, length, columns, per_row, min(WIDEST, cell), height, lines, trace.header.origin)

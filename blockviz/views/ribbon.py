@@ -112,7 +112,7 @@ def facts(trace: Trace, k: int) -> Ribbon:
 
 
 def kept_stop(header: Header, entry: Pass) -> int:
-    """Where what a window leaves finished stops: before the drafts that the next of overlapping windows writes again."""
+    """Where the part of a window that is finished stops: before the drafts that an overlapping one writes again."""
     overlap = header.settings.overlap if header.settings.seams == "overlap" else 0
     if entry.stop == header.length or header.settings.widest in (1, None):
         return entry.stop

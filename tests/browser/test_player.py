@@ -323,7 +323,7 @@ def test_hover_and_keyboard_tell_the_story_of_a_token(page: Page) -> None:
         f"position {pos + 1} of 64",
         "re-noised in this pass",
         "nats",
-        f"pass {k}, re-noise: re-noised by the corrector",
+        f"pass {k}, re-noise: turned back to noise",
         "cut",
     ):
         assert words in tip

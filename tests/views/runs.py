@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from blockviz.sampling.settings import SamplerSettings
+from blockviz.sampling.run import sample
+from blockviz.sampling.settings import SamplerSettings, from_preset
 from blockviz.sampling.trace import STATE_CODE, End, Header, ModelFacts, Pass, Trace
 from tests.browser.fake_runs import fake_run
+from tests.sampling.small_models import tiny_model, words
 
 MASK = 9
 
@@ -17,6 +19,12 @@ MASK = 9
 def guided(**more: Any) -> Trace:
     """A run with propose, verify and re-noise passes; see `fake_run`."""
     return fake_run(**more)
+
+
+def sampled(preset: str, **options: Any) -> Trace:
+    """A real run of a tiny masked model of 22 positions, seven of them given."""
+    settings = from_preset(preset, **{"block_size": 6, "steps": 3, **options})
+    return sample(tiny_model("masked"), words(1, 2, 3, 1, 2, 4, 5), settings)
 
 
 def with_settings(trace: Trace, **changes: Any) -> Trace:

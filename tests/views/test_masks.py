@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from blockviz.models.attention import generation_mask, verification_mask
-from blockviz.views.attention import WORDS, why_words
+from blockviz.views.attention import WORDS, reads, why_words
 from blockviz.views.masks import (
     KIND,
     Axes,
@@ -26,7 +26,7 @@ from blockviz.views.masks import (
     rule,
     source_pass,
 )
-from tests.views.runs import guided, left_to_right, with_settings
+from tests.views.runs import guided, left_to_right, sampled, with_settings
 
 
 @given(
@@ -162,7 +162,16 @@ def test_axes_hold_still_and_are_thinned() -> None:
         assert (np.diff(places) >= 0).all()
 
 
-@pytest.mark.parametrize("trace", [guided(), guided(length=50, block_size=16), left_to_right()])
+@pytest.mark.parametrize(
+    "trace",
+    [
+        guided(),
+        guided(length=50, block_size=16),
+        left_to_right(),
+        *(sampled(name) for name in ("blockwise", "canvas", "overlap", "seams")),
+        sampled("arpc", context="bidirectional"),
+    ],
+)
 def test_the_geometry_of_a_run_fits_its_axes(trace) -> None:  # type: ignore[no-untyped-def]
     frame = axes_of(trace)
     for k in range(len(trace.passes)):
@@ -183,6 +192,19 @@ def test_a_pass_without_a_call_shows_the_last_one() -> None:
     assert phases[renoise - 1] == "verify"
     assert source_pass(trace, renoise) == renoise - 1
     assert source_pass(trace, 0) is None
+
+
+def test_a_canvas_that_is_read_as_a_whole_has_no_mask() -> None:
+    trace = sampled("blockwise")
+    assert trace.passes[1].stop < 22
+    shape = geometry(trace, 1)
+    assert (shape.window, shape.cached, shape.clean) == (22, 0, 0)
+    assert allowed(shape).all()
+    assert reason(shape, True, 3, True, 20) == "whole"
+    assert "whole canvas, 22 positions" in reads(shape, 1)
+    verified = sampled("arpc", context="bidirectional")
+    at = [entry.phase for entry in verified.passes].index("verify")
+    assert not geometry(verified, at).whole
 
 
 def test_without_a_cache_the_context_is_recomputed() -> None:

@@ -12,7 +12,7 @@ from blockviz.sampling.settings import SamplerSettings
 from blockviz.views import ribbon
 from blockviz.views.masks import codes, geometry
 from tests.sampling.small_models import tiny_model, words
-from tests.views.runs import guided, left_to_right, with_settings
+from tests.views.runs import guided, left_to_right, sampled, with_settings
 
 MODEL = tiny_model("masked")
 
@@ -76,6 +76,29 @@ def test_without_a_cache_it_says_so_and_counts_what_is_recomputed() -> None:
     assert ribbon.parts(now)["cached"].startswith("no cache")
     assert ribbon.parts(now)["clean"] == "recomputed 8"
     assert "recomputed 8; proposal 4 + noise 4; 16 queries × 16 keys." in ribbon.sentence(trace, k)
+
+
+@pytest.mark.parametrize("preset", ["blockwise", "canvas", "overlap", "seams"])
+def test_every_sampler_shows_the_calls_that_were_made(preset: str) -> None:
+    """Queries of the strip against what the network was given."""
+    given: list[int] = []
+    handle = MODEL.net.register_forward_hook(lambda net, arguments, out: given.append(arguments[0].shape[1]))
+    try:
+        trace = sampled(preset)
+    finally:
+        handle.remove()
+    shown = [ribbon.facts(trace, k) for k in range(len(trace.passes))]
+    assert [now.queries for now in shown if now.queries] == given
+    last, before = shown[-1], shown[-2]
+    if preset in ("blockwise", "canvas"):
+        assert (last.finished, last.bytes) == (0, 0)
+        assert ribbon.parts(before)["cached"] == "no cache: every pass recomputes the whole canvas"
+        assert ribbon.parts(before)["calls"] == "22 queries × 22 keys"
+    else:
+        assert last.finished > 0
+        drafts = [now for k, now in enumerate(shown) if trace.passes[k].phase == "commit"][0]
+        kept = drafts.stop - (4 if preset == "overlap" else 0)
+        assert drafts.cached + drafts.finished == kept
 
 
 def test_one_token_at_a_time_has_pages_of_one() -> None:

@@ -22,7 +22,7 @@ from blockviz.views.decisions import decision
 from blockviz.views.layout import MAX_ROWS, escape
 from blockviz.views.masks import Geometry, axes, axes_of, geometry, picture, reason, source_pass
 from blockviz.views.templates import SCRIPTS, STYLES, VIEWS, templates
-from tests.views.runs import guided, large, left_to_right, with_attention, with_settings
+from tests.views.runs import guided, large, left_to_right, sampled, with_attention, with_settings
 
 pytestmark = pytest.mark.browser
 
@@ -159,6 +159,11 @@ RUNS = {
     "whole canvas": guided(length=32, block_size=32, prompt_length=5),
     "no cache": with_settings(guided(length=32, block_size=8, prompt_length=9), use_cache=False),
     "wide": large(5, 80),
+    "both sides": sampled("blockwise", record_attention="mean"),
+    "both sides, corrected": sampled("arpc", context="bidirectional"),
+    "canvas": sampled("canvas"),
+    "overlap": sampled("overlap", overlap=2, corrector="ar_nll"),
+    "seams": sampled("seams", seam_width=3),
 }
 
 
