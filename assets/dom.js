@@ -91,6 +91,7 @@
       random: { name: "random order", unit: "" },
       none: { name: "score", unit: "" },
     },
+    predictor: { confident: "Confident", threshold: "Threshold" },
     corrector: {
       ar_nll: "ARPC",
       entropy: "EIPC",
@@ -109,11 +110,18 @@
   BlockViz.describe = function (header) {
     const s = header.settings || {};
     const ar = s.predictor === "autoregressive";
-    const sampler = ar ? "AR" : BlockViz.WORDS.corrector[s.corrector] || "Ancestral";
+    const sampler = ar ? "AR" : BlockViz.WORDS.predictor[s.predictor] || BlockViz.WORDS.corrector[s.corrector] || "Ancestral";
     const parts = [sampler];
     if (!ar) {
-      parts.push("block " + header.block_size);
-      if (s.steps !== undefined) parts.push(s.steps + (s.steps === 1 ? " step" : " steps"));
+      if (s.context === "canvas") parts.push("whole canvas");
+      else {
+        parts.push("block " + (s.block_size || header.block_size));
+        if (s.context === "bidirectional") parts.push("both sides");
+        if (s.seams === "overlap") parts.push("overlap " + s.overlap);
+        if (s.seams === "renoise") parts.push("seams of " + s.seam_width);
+      }
+      if (s.predictor === "threshold") parts.push("from " + s.threshold);
+      else if (s.steps !== undefined) parts.push(s.steps + (s.steps === 1 ? " step" : " steps"));
     }
     return ((header.model && header.model.name) || "model") + " · " + parts.join(", ");
   };

@@ -25,6 +25,8 @@ CORRECTORS: dict[str, str] = {
     "confidence": "corrector confidence",
     "margin": "corrector margin",
 }
+PREDICTORS: dict[str, str] = {"confident": "Confident", "threshold": "Threshold"}
+"""Samplers that are named by their predictor."""
 SCORES: dict[str, str] = {
     "ar_nll": "AR −log p in nats",
     "ar_gap": "AR gap to its own best in nats",
@@ -59,9 +61,23 @@ def title(header: Header) -> str:
     settings, name = header.settings, short(header.model.name) or "model"
     if settings.predictor == "autoregressive":
         return f"{name} · AR"
-    sampler = CORRECTORS.get(settings.corrector, "Ancestral")
-    steps = f"{settings.steps} step" + ("" if settings.steps == 1 else "s")
-    return f"{name} · {sampler}, block {header.block_size}, {steps}"
+    sampler = PREDICTORS.get(settings.predictor) or CORRECTORS.get(settings.corrector, "Ancestral")
+    parts = [sampler]
+    if settings.context == "canvas":
+        parts.append("whole canvas")
+    else:
+        parts.append(f"block {settings.block_size}")
+        parts += ["both sides"] if settings.context == "bidirectional" else []
+        parts += {
+            "none": [],
+            "overlap": [f"overlap {settings.overlap}"],
+            "renoise": [f"seams of {settings.seam_width}"],
+        }[settings.seams]
+    if settings.predictor == "threshold":
+        parts.append(f"from {settings.threshold:g}")
+    else:
+        parts.append(f"{settings.steps} step" + ("" if settings.steps == 1 else "s"))
+    return f"{name} · {', '.join(parts)}"
 
 
 def footer(header: Header) -> tuple[str, str]:

@@ -90,7 +90,7 @@ class LineWriter:
             "blockviz": header.format,
             "run": header.run,
             "model": asdict(header.model),
-            "settings": header.settings.to_dict(),
+            "settings": header.settings.in_file(),
             "prompt": header.prompt,
             "prompt_length": header.prompt_length,
             "length": header.length,
@@ -173,7 +173,7 @@ def fork_body(fork: Fork) -> dict[str, Any]:
     return {
         "parent": fork.parent,
         "hash": fork.parent_hash,
-        "origin": fork.origin.to_dict(),
+        "origin": fork.origin.in_file(),
         "edits": [edit.to_dict() for edit in fork.edits],
         "rebuilt": fork.rebuilt,
     }
