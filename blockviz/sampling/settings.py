@@ -152,12 +152,11 @@ class SamplerSettings:
         return asdict(self)
 
     def in_file(self) -> dict[str, Any]:
-        """The settings as a trace holds them: without later fields that are at their defaults."""
-        return {
-            name: value
-            for name, value in asdict(self).items()
-            if name not in _LATER or value != FIELDS[name].default
-        }
+        """The settings as a trace holds them: without the later fields if all of these are at their defaults."""
+        values = asdict(self)
+        if any(values[name] != FIELDS[name].default for name in _LATER):
+            return values
+        return {name: value for name, value in values.items() if name not in _LATER}
 
 
 _LATER = frozenset(
@@ -176,8 +175,8 @@ _LATER = frozenset(
         "forbid_end",
     )
 )
-"""Fields that came after format 2 of traces. A file leaves them out where they are the default, so that the same run
-has the same bytes, and the same hash, whichever version wrote it."""
+"""Fields that came after format 2 of traces. A file leaves them out where none is used, so that the same run has the
+same bytes, and the same hash, whichever version wrote it."""
 
 
 def parse(mapping: Mapping[str, object]) -> SamplerSettings:
