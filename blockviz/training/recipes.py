@@ -122,7 +122,7 @@ class Recipe:
                 stage,
                 steps=max(1, round(stage.steps * share)),
                 rate_steps=round(stage.rate_steps * share),
-                warmup_steps=min(stage.warmup_steps, round(stage.steps * share / 10)),
+                warmup_steps=round(stage.warmup_steps * share),
                 practice_steps=max(1, round(stage.practice_steps * share)),
             )
             for stage in self.stages
