@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import signal
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -90,7 +92,7 @@ def run_command(arguments: argparse.Namespace) -> Path | None:
     run = arguments.run if arguments.run is not None else Path("runs") / recipe.name
     if arguments.threads is not None:
         torch.set_num_threads(arguments.threads)
-    with processes(arguments.device) as place:
+    with processes(arguments.device) as place, termination() as asked_to_stop:
         trainer = train(
             recipe,
             run,
@@ -99,10 +101,25 @@ def run_command(arguments: argparse.Namespace) -> Path | None:
             decoder=arguments.decoder,
             resume=arguments.resume or arguments.export_only,
             until=0 if arguments.export_only else arguments.until,
+            asked_to_stop=asked_to_stop,
         )
         if place.rank == 0 and (arguments.export_only or trainer.step >= recipe.steps):
             return trainer.export(arguments.out / recipe.name, {"runs": history(run, recipe)})
     return None
+
+
+@contextlib.contextmanager
+def termination() -> Iterator[Callable[[], bool]]:
+    """Whether this process was asked to end (SIGTERM): while the context lasts that does not end it by itself."""
+    if threading.current_thread() is not threading.main_thread():
+        yield bool
+        return
+    asked = threading.Event()
+    before = signal.signal(signal.SIGTERM, lambda *_: asked.set())
+    try:
+        yield asked.is_set
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -237,13 +237,17 @@ def train(
     until: int | None = None,
     validate_every: int = 500,
     save_every: int = 250,
+    save_seconds: float = 600,
+    asked_to_stop: Callable[[], bool] = bool,
     validation_rows: int | None = None,
     autocast: bool = True,
 ) -> Trainer:
     """Run a recipe to its end (or to step `until`) with its files in `run`; returns the trainer.
 
-    What it starts from is `start_of`'s matter. Raises RunError when a run that is to be resumed or started from is not
-    there, was made with another recipe, or has not ended.
+    The state is saved every `save_every` steps, `save_seconds` after the last time at the latest, and before the run is
+    left early because `asked_to_stop` (one process only) says so. What it starts from is `start_of`'s matter. Raises
+    RunError when a run that is to be resumed or started from is not there, was made with another recipe, or has not
+    ended.
     """
     start = start_of(recipe, run, decoder) if recipe.from_decoder or not resume else None
     corpus = open_corpus(recipe, run, source, start.tokens if start is not None else None)
@@ -265,10 +269,11 @@ def train(
     # On a CPU what counts is the time spent computing, not that in which others had the machine.
     clock = time.process_time if place.device.type == "cpu" else time.monotonic
     started = clock() - trainer.seconds
-    while trainer.step < stop:
+    saved, leaving = time.monotonic(), False
+    while trainer.step < stop and not leaving:
         result = trainer.train_step()
         trainer.seconds = clock() - started
-        done = trainer.step == stop
+        done, leaving = trainer.step == stop, place.world == 1 and asked_to_stop()
         if losses is not None and bounds is not None and noise is not None:
             noise.add({"step": trainer.step} | {f"level {i}": n for i, n in enumerate(result.levels)})
             losses.add(_loss_row(trainer, result))
@@ -276,7 +281,9 @@ def train(
             bar.set_postfix(loss=f"{result.loss:.3f}", refresh=False)
             if trainer.step % validate_every == 0 or done:
                 bounds.add(_validation_row(trainer.step, trainer.validate(held_out)))
-            if trainer.step % save_every == 0 or done:
+            late = time.monotonic() - saved > save_seconds
+            if trainer.step % save_every == 0 or done or leaving or late:
+                saved = time.monotonic()
                 progress = {
                     "step": trainer.step,
                     "seconds": trainer.seconds,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,7 +14,8 @@ from safetensors.torch import load_file
 
 from blockviz.models.checkpoint import load
 from blockviz.models.tokens import Tokens
-from blockviz.training.command import main
+from blockviz.training import loop
+from blockviz.training.command import main, termination
 from blockviz.training.curriculum import LEVELS, Curriculum
 from blockviz.training.loop import Place, Trainer, train
 from blockviz.training.preparation import block_sizes
@@ -33,7 +35,9 @@ def tiny(process: str = "masked", **changes: object) -> Recipe:
 
 
 def run(recipe: Recipe, folder: Path, **options: object) -> Trainer:
-    return train(recipe, folder, CPU, validation_rows=8, validate_every=3, save_every=2, **options)
+    return train(
+        recipe, folder, CPU, **{"validation_rows": 8, "validate_every": 3, "save_every": 2, **options}
+    )
 
 
 @pytest.mark.parametrize("process", ["masked", "uniform"])
@@ -220,3 +224,31 @@ def test_stories_train_with_the_tokenizer_of_the_run_they_start_from(
     )
     assert (model.info.task, model.info.mask_id) == ("stories", model.tokens.vocab_size)
     assert model.tokens.names == trainer.tokens.names
+
+
+def test_a_run_that_is_asked_to_stop_saves_and_can_be_resumed(tmp_path: Path) -> None:
+    asked = iter([False, True])
+    trainer = run(tiny(), tmp_path / "cut", asked_to_stop=lambda: next(asked), validate_every=100)
+    assert trainer.step == 2
+    run(tiny(), tmp_path / "cut", resume=True)
+    run(tiny(), tmp_path / "whole")
+    expected, actual = load_file(tmp_path / "whole" / STATE), load_file(tmp_path / "cut" / STATE)
+    for name, tensor in expected.items():
+        assert torch.equal(tensor, actual[name]), name
+
+
+def test_a_slow_run_is_saved_by_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved: list[int] = []
+    monkeypatch.setattr(loop, "save_state", lambda *given: saved.append(given[3]["step"]))
+    run(tiny(), tmp_path / "a", save_every=100)
+    run(tiny(), tmp_path / "b", save_every=100, save_seconds=0)
+    assert saved == [6, 1, 2, 3, 4, 5, 6]
+
+
+def test_a_signal_is_a_request_while_training_lasts() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with termination() as asked:
+        assert not asked()
+        signal.raise_signal(signal.SIGTERM)
+        assert asked()
+    assert signal.getsignal(signal.SIGTERM) is before
