@@ -84,3 +84,8 @@ def verification_mask(cached: int, count: int) -> Tensor:
     mask[count:, cached : cached + count] = lower.tril(-1)
     mask[count:, cached + count :] = torch.eye(count, dtype=torch.bool)
     return mask
+
+
+def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    """The mask as numbers to add to scores, 0 or -inf, like `mask`: what a kernel would make of one in every layer."""
+    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill_(~mask, -torch.inf)

@@ -7,11 +7,16 @@ says which tokens, at which positions, under which mask, and how many of them to
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from blockviz.models.kv_cache import KVCache
+from blockviz.models.layer import AttentionRequest, Head, Layer, LayerWeights, Norm
 
 ROTARY_BASE = 10000.0
 SIGMA_FEATURES = 256
@@ -50,68 +55,6 @@ class NetworkConfig:
         return self.n_heads
 
 
-class KVCache:
-    """Preallocated keys and values of committed clean tokens, with room for the tokens of one pass behind them.
-
-    `keys` and `values` are `[layers, N, heads, capacity, head_dim]`; the first `length` entries are committed.
-    A pass writes its own keys and values behind them and commits by moving `length`, so nothing is ever copied.
-    """
-
-    def __init__(
-        self,
-        config: NetworkConfig,
-        batch: int,
-        capacity: int,
-        device: torch.device | str = "cpu",
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
-        shape = (config.n_blocks, batch, config.kv_heads, capacity, config.head_dim)
-        self.keys = torch.zeros(shape, device=device, dtype=dtype)
-        self.values = torch.zeros(shape, device=device, dtype=dtype)
-        self.length = 0
-
-    @property
-    def capacity(self) -> int:
-        """Number of tokens the buffers hold, committed ones and those of one pass together."""
-        return self.keys.shape[3]
-
-    @property
-    def bytes(self) -> int:
-        """Size in bytes of the committed keys and values of all layers and rows."""
-        layers, batch, heads, _, head_dim = self.keys.shape
-        return 2 * layers * batch * heads * head_dim * self.length * self.keys.element_size()
-
-    def truncate(self, length: int) -> None:
-        """Forget every committed token from position `length` on."""
-        if not 0 <= length <= self.length:
-            raise ValueError(f"cannot truncate a cache of {self.length} tokens to {length}")
-        self.length = length
-
-
-@dataclass
-class AttentionRequest:
-    """Asks one forward for the attention weights that its last `queries` tokens have in `layer` (from 0).
-
-    The forward answers in `weights`, float32 `[N, heads, queries, K]`, computed beside its own attention, whose result
-    stays the same bit for bit.
-    """
-
-    layer: int
-    queries: int
-    weights: Tensor | None = None
-
-
-def softmax_weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
-    """softmax(q k^T / sqrt(d)) over the keys that `mask` allows, in float32.
-
-    `q [N, heads, Q, d]`, `k [N, heads, K, d]`; `mask` bool for `[N, heads, Q, K]` by broadcasting, or None for all.
-    """
-    scores = q.float() @ k.float().transpose(-1, -2) / q.shape[-1] ** 0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    return scores.softmax(dim=-1)
-
-
 class Rotary(nn.Module):
     """Rotary position embedding on non-interleaved halves, base 10000."""
 
@@ -123,15 +66,10 @@ class Rotary(nn.Module):
         self.register_buffer("inv_freq", 1.0 / ROTARY_BASE**exponents)
 
     def forward(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosine and signed sine `[..., 1, T, head_dim]` (float32) for positions int64 `[..., T]`, see `rotate`."""
+        """Cosine and signed sine `[..., 1, T, head_dim]`, float32, for `layer.rotate` at positions int64 `[..., T]`."""
         angles = positions[..., None].to(torch.float32) * self.inv_freq.to(torch.float32)
         cos, sin = angles.cos(), angles.sin()
         return torch.cat([cos, cos], dim=-1).unsqueeze(-3), torch.cat([-sin, sin], dim=-1).unsqueeze(-3)
-
-
-def rotate(x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
-    """Rotate `x [..., T, head_dim]`; `signed_sin` is negative in its first half. Keeps the dtype of `x`."""
-    return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), signed_sin).to(x.dtype)
 
 
 class SigmaMap(nn.Module):
@@ -153,29 +91,24 @@ class SigmaMap(nn.Module):
 
 
 class LayerNorm(nn.Module):
-    """The weight of a layer normalisation without bias; `_normalise` applies it."""
+    """The weight of a layer normalisation without bias."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(width))
 
-
-def _normalise(x: Tensor, weight: Tensor) -> Tensor:
-    return F.layer_norm(x, weight.shape, weight, None, 1e-5)
+    def adapted(self, shift: Tensor | None = None, scale: Tensor | None = None) -> Norm:
+        """The normalisation followed by adaLN's `x (1 + scale) + shift`, each `[width]`."""
+        return Norm(self.weight if scale is None else self.weight * (1 + scale), shift)
 
 
 class Block(nn.Module):
-    """One transformer layer: attention over cache and own tokens, then the MLP, each modulated when adaLN is on.
-
-    The modules only hold the weights under the released format's names; the forward pass calls the functions
-    themselves, because in a network this small the calls of the modules would cost as much as their work.
-    """
+    """One transformer layer's weights under the released format's names; `LayerWeights` computes with them."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         width = config.hidden_size
         self.n_heads = config.n_heads
-        self.dropout = config.dropout
         self.norm1 = LayerNorm(width)
         self.attn_qkv = nn.Linear(width, 3 * width, bias=False)
         self.attn_out = nn.Linear(width, width, bias=False)
@@ -183,77 +116,29 @@ class Block(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU("tanh"), nn.Linear(4 * width, width))
         self.adaLN_modulation = nn.Linear(config.cond_dim, 6 * width) if config.cond_dim else None
 
-    def forward(
-        self,
-        x: Tensor,
-        angles: tuple[Tensor, Tensor],
-        mask: Tensor | None,
-        store: tuple[Tensor, Tensor, int] | None,
-        condition: Tensor | None,
-        first: int = 0,
-        request: AttentionRequest | None = None,
-    ) -> Tensor:
-        """Transform `x [N, T, width]` into `[N, T - first, width]`: the tokens before `first` are only read.
-
-        `store` is (keys, values, used) of this layer's cache, or None; `request` is answered by this layer.
-        """
-        modulation = self._modulation(condition)
-        h = _normalise(x, self.norm1.weight)
-        if modulation is not None:
-            h = h * (1 + modulation[1]) + modulation[0]
-        attended = self._attend(h, angles, mask, store, first, request)
-        x = x[:, first:] + self._drop(attended if modulation is None else attended * modulation[2])
-        h = _normalise(x, self.norm2.weight)
-        if modulation is not None:
-            h = h * (1 + modulation[4]) + modulation[3]
+    def weights(self, condition: Tensor | None) -> LayerWeights:
+        """The layer's weights under adaLN's `condition [cond_dim]`, which is the same for every token."""
+        shift1 = scale1 = gate1 = shift2 = scale2 = gate2 = None
+        if self.adaLN_modulation is not None and condition is not None:
+            shift1, scale1, gate1, shift2, scale2, gate2 = self.adaLN_modulation(condition).chunk(6, dim=-1)
         up, down = self.mlp[0], self.mlp[2]
-        h = F.linear(F.gelu(F.linear(h, up.weight, up.bias), approximate="tanh"), down.weight, down.bias)
-        return x + self._drop(h if modulation is None else h * modulation[5])
-
-    def _modulation(self, condition: Tensor | None) -> tuple[Tensor, ...] | None:
-        if self.adaLN_modulation is None or condition is None:
-            return None
-        return self.adaLN_modulation(condition).chunk(6, dim=-1)
-
-    def _attend(
-        self,
-        h: Tensor,
-        angles: tuple[Tensor, Tensor],
-        mask: Tensor | None,
-        store: tuple[Tensor, Tensor, int] | None,
-        first: int,
-        request: AttentionRequest | None,
-    ) -> Tensor:
-        batch, count, width = h.shape
-        qkv = F.linear(h, self.attn_qkv.weight).view(batch, count, 3, self.n_heads, width // self.n_heads)
-        qkv = qkv.permute(2, 0, 3, 1, 4)
-        (q, k), v = rotate(qkv[:2], *angles).unbind(0), qkv[2]
-        if store is not None:
-            keys, values, used = store
-            keys, values = keys[:, :, : used + count], values[:, :, : used + count]
-            keys[:, :, used:] = k
-            values[:, :, used:] = v
-            k, v = keys, values
-        if first:
-            q = q[:, :, first:]
-            mask = mask[..., first:, :] if mask is not None else None
-        if request is not None:
-            rows = None if mask is None else mask[..., -request.queries :, :]
-            request.weights = softmax_weights(q[:, :, -request.queries :], k, rows)
-        if k.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
-            # The CPU kernel's backward pass is three times slower in bfloat16 than in float32 (torch 2.13).
-            with torch.autocast("cpu", enabled=False):
-                out = F.scaled_dot_product_attention(q.float(), k.float(), v.float(), attn_mask=mask)
-        else:
-            out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        return F.linear(out.transpose(1, 2).reshape(batch, count - first, width), self.attn_out.weight)
-
-    def _drop(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout, self.training) if self.dropout else x
+        return LayerWeights(
+            heads=self.n_heads,
+            norm1=self.norm1.adapted(shift1, scale1),
+            qkv=self.attn_qkv.weight,
+            out=self.attn_out.weight,
+            gate1=gate1,
+            norm2=self.norm2.adapted(shift2, scale2),
+            up=up.weight,
+            up_bias=up.bias,
+            down=down.weight,
+            down_bias=down.bias,
+            gate2=gate2,
+        )
 
 
 class OutputLayer(nn.Module):
-    """Final normalisation and the untied output head."""
+    """Weights of the final normalisation and the untied output head."""
 
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
@@ -263,13 +148,12 @@ class OutputLayer(nn.Module):
             nn.Linear(config.cond_dim, 2 * config.hidden_size) if config.cond_dim else None
         )
 
-    def forward(self, x: Tensor, condition: Tensor | None) -> Tensor:
-        """Logits `[N, T, V]` of `x [N, T, width]`."""
-        x = _normalise(x, self.norm_final.weight)
+    def weights(self, condition: Tensor | None) -> Head:
+        """The weights under adaLN's `condition [cond_dim]`."""
+        shift = scale = None
         if self.adaLN_modulation is not None and condition is not None:
             shift, scale = self.adaLN_modulation(condition).chunk(2, dim=-1)
-            x = x * (1 + scale) + shift
-        return self.linear(x)
+        return Head(self.norm_final.adapted(shift, scale), self.linear.weight, self.linear.bias)
 
 
 class Embedding(nn.Module):
@@ -284,6 +168,21 @@ class Embedding(nn.Module):
         return F.embedding(tokens, self.embedding)
 
 
+class Fixed(NamedTuple):
+    """What does not change between calls while the weights stay: rotary angles of `positions`, and the layers."""
+
+    positions: Tensor
+    angles: tuple[Tensor, Tensor]
+    layers: tuple[Layer, ...]
+    head: Callable[[Tensor], Tensor]
+
+    def at(self, *where: slice) -> Fixed:
+        """The same for the tokens at these places of those it was made for, one range after another."""
+        cos, sin = (torch.cat([part[..., one, :] for one in where], dim=-2) for part in self.angles)
+        positions = torch.cat([self.positions[..., one] for one in where], dim=-1)
+        return self._replace(positions=positions, angles=(cos, sin))
+
+
 class BlockDiT(nn.Module):
     """The denoiser network of BlockGen: logits for any rows of clean and noisy tokens under a given mask."""
 
@@ -296,10 +195,16 @@ class BlockDiT(nn.Module):
         self.blocks = nn.ModuleList([Block(config) for _ in range(config.n_blocks)])
         self.output_layer = OutputLayer(config)
 
+    def fixed(self, positions: Tensor) -> Fixed:
+        """What calls over tokens at `positions` int64 `[..., T]` have in common."""
+        condition = self.sigma_map() if self.sigma_map is not None else None
+        layers = tuple(block.weights(condition) for block in self.blocks)
+        return Fixed(positions, self.rotary_emb(positions), layers, self.output_layer.weights(condition))
+
     def forward(
         self,
         tokens: Tensor,
-        positions: Tensor,
+        positions: Tensor | Fixed,
         mask: Tensor | None = None,
         cache: KVCache | None = None,
         commit: int = 0,
@@ -308,30 +213,29 @@ class BlockDiT(nn.Module):
     ) -> Tensor:
         """Logits of one network call (one NFE).
 
-        `tokens` int64 `[N, T]`; `positions` int64 `[T]` or `[N, T]`; `mask` bool `[T, K]` or `[N, T, K]`, True
-        where attention is allowed, or None for everything. The K keys are the cache's committed tokens followed
+        `tokens` int64 `[N, T]`; `positions` int64 `[T]` or `[N, T]`, or what `fixed` made of them; `mask` bool
+        `[T, K]` or `[N, T, K]`, True where attention is allowed (or float, see `attention.additive`), or None for
+        everything. The K keys are the cache's committed tokens followed
         by the T tokens of this call, whose first `commit` tokens become committed. Returns float logits
         `[N, T - first_output, V]` of the tokens from `first_output` on. `attention` asks one layer for its weights.
         Raises ValueError when the cache is full.
         """
-        count = tokens.shape[1]
-        used = cache.length if cache is not None else 0
-        if cache is not None and used + count > cache.capacity:
-            raise ValueError(f"the cache holds {cache.capacity} tokens, {used + count} are needed")
+        slots = cache.slots(tokens.shape[1]) if cache is not None else None
         if mask is not None and mask.dim() == 3:
             mask = mask.unsqueeze(1)
-        angles = self.rotary_emb(positions)
-        condition = self.sigma_map() if self.sigma_map is not None else None
-        x = self.embed(tokens, positions)
-        for layer, block in enumerate(self.blocks):
-            store = (cache.keys[layer], cache.values[layer], used) if cache is not None else None
+        fixed = positions if isinstance(positions, Fixed) else self.fixed(positions)
+        x = self.embed(tokens, fixed.positions)
+        dropout = self.config.dropout if self.training else 0.0
+        last = len(fixed.layers) - 1
+        for layer, transform in enumerate(fixed.layers):
             # No later layer reads the tokens without output, so the last layer does not compute them.
-            first = first_output if layer == len(self.blocks) - 1 else 0
+            first = first_output if layer == last else 0
             asked = attention if attention is not None and attention.layer == layer else None
-            x = block(x, angles, mask, store, condition, first, asked)
+            slot = slots[layer] if slots is not None else None
+            x = transform(x, fixed.angles, mask, slot, first, asked, dropout)
         if cache is not None:
-            cache.length = used + commit
-        return self.output_layer(x, condition)
+            cache.length += commit
+        return fixed.head(x)
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """Vectors `[N, T, width]` that enter the first layer; `positions` are as in `forward`."""

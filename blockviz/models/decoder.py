@@ -14,14 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from blockviz.models.block_dit import (
-    AttentionRequest,
-    BlockDiT,
-    Embedding,
-    NetworkConfig,
-    rotate,
-    softmax_weights,
-)
+from blockviz.models.block_dit import BlockDiT, Embedding, Fixed, NetworkConfig
+from blockviz.models.kv_cache import Slot
+from blockviz.models.layer import AttentionRequest, attend, rotate, rows
 
 Norm = Literal["rms", "layer"]
 
@@ -125,7 +120,7 @@ class DecoderMLP(nn.Module):
 
 
 class DecoderBlock(nn.Module):
-    """One layer, called as `block_dit.Block` is."""
+    """One layer, a `layer.Layer`."""
 
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
@@ -146,13 +141,13 @@ class DecoderBlock(nn.Module):
         x: Tensor,
         angles: tuple[Tensor, Tensor],
         mask: Tensor | None,
-        store: tuple[Tensor, Tensor, int] | None,
-        condition: Tensor | None,
-        first: int = 0,
-        request: AttentionRequest | None = None,
+        slot: Slot | None,
+        first: int,
+        request: AttentionRequest | None,
+        dropout: float,
     ) -> Tensor:
-        """As `block_dit.Block.forward`: `x [N, T, width]` into `[N, T - first, width]`; `condition` is not used."""
-        x = x[:, first:] + self._attend(self.norm1(x), angles, mask, store, first, request)
+        """As `layer.Layer`: `x [N, T, width]` into `[N, T - first, width]`; the published models have no dropout."""
+        x = x[:, first:] + self._attend(self.norm1(x), angles, mask, slot, first, request)
         return x + self.mlp(self.norm2(x))
 
     def _attend(
@@ -160,7 +155,7 @@ class DecoderBlock(nn.Module):
         h: Tensor,
         angles: tuple[Tensor, Tensor],
         mask: Tensor | None,
-        store: tuple[Tensor, Tensor, int] | None,
+        slot: Slot | None,
         first: int,
         request: AttentionRequest | None,
     ) -> Tensor:
@@ -173,27 +168,16 @@ class DecoderBlock(nn.Module):
             q, k = self.query_norm(q), self.key_norm(k)
         if config.rotary_base is not None:
             q, k = rotate(q, *angles), rotate(k, *angles)
-        if store is not None:
-            keys, values, used = store
-            keys, values = keys[:, :, : used + count], values[:, :, : used + count]
-            keys[:, :, used:] = k
-            values[:, :, used:] = v
-            k, v = keys, values
+        if slot is not None:
+            k, v = slot.add(k, v)
         shared = config.n_heads // config.kv_heads
         if shared > 1:
             k, v = k.repeat_interleave(shared, dim=1), v.repeat_interleave(shared, dim=1)
         if first:
-            q = q[:, :, first:]
-            mask = mask[..., first:, :] if mask is not None else None
+            q, mask = q[:, :, first:], rows(mask, first)
         if request is not None:
-            rows = None if mask is None else mask[..., -request.queries :, :]
-            request.weights = softmax_weights(q[:, :, -request.queries :], k, rows)
-        if k.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
-            with torch.autocast("cpu", enabled=False):  # as in block_dit.Block
-                out = F.scaled_dot_product_attention(q.float(), k.float(), v.float(), attn_mask=mask)
-        else:
-            out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        return self.attn_out(out.transpose(1, 2).reshape(batch, count - first, -1))
+            request.answer(q, k, mask)
+        return self.attn_out(attend(q, k, v, mask).reshape(batch, count - first, -1))
 
 
 class DecoderOutput(nn.Module):
@@ -206,8 +190,8 @@ class DecoderOutput(nn.Module):
         # In a tuple, so that the tied matrix is no parameter of this module too.
         self._embedding = (embedding,)
 
-    def forward(self, x: Tensor, condition: Tensor | None) -> Tensor:
-        """Logits `[N, T, V]` of `x [N, T, width]`; `condition` is not used."""
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits `[N, T, V]` of `x [N, T, width]`."""
         x = self.norm_final(x)
         return F.linear(x, self._embedding[0].embedding) if self.linear is None else self.linear(x)
 
@@ -226,6 +210,10 @@ class Decoder(BlockDiT):
         self.position_embed = (
             nn.Embedding(config.length, config.hidden_size) if config.rotary_base is None else None
         )
+
+    def fixed(self, positions: Tensor) -> Fixed:
+        """What calls over tokens at `positions` int64 `[..., T]` have in common."""
+        return Fixed(positions, self.rotary_emb(positions), tuple(self.blocks), self.output_layer)
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """Vectors of tokens, with those of their positions where these are learned."""

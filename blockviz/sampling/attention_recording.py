@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from blockviz.models.block_dit import AttentionRequest, NetworkConfig
+from blockviz.models.block_dit import NetworkConfig
+from blockviz.models.layer import AttentionRequest
 from blockviz.sampling.passes import ATTENTION_STEPS, MAX_ATTENTION_CALL, MAX_ATTENTION_RUN
 from blockviz.sampling.plans import PLANS, free_after
 from blockviz.sampling.settings import AR_SCORES, SamplerSettings, SettingsError

@@ -14,10 +14,17 @@ import torch
 from torch import Tensor
 
 from blockviz.diffusion.prediction import log_probs
-from blockviz.models.attention import clean_to_clean, generation_mask, verification_mask
-from blockviz.models.block_dit import KVCache
+from blockviz.models.attention import additive, clean_to_clean, generation_mask, verification_mask
+from blockviz.models.block_dit import Fixed
 from blockviz.models.checkpoint import Model
+from blockviz.models.kv_cache import KVCache
 from blockviz.sampling.attention_recording import AttentionRecording
+
+KEPT_LAYOUTS = 4
+"""Layouts of calls kept: a block has one that opens it, one for its further passes, and one or two for verification."""
+
+Layout = tuple[Fixed, Tensor | None]
+"""Rotary angles and attention mask of a call."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +64,24 @@ class Denoiser:
         self.temperature = temperature
         self.recording = recording
         self.x0_causal = config.x0_causal
-        self.forbidden = tuple(forbidden_ids(model))
+        self.forbidden = torch.tensor(forbidden_ids(model), dtype=torch.int64, device=self.device)
         self.end_id = model.info.end_id
         self.endless: Tensor | None = None
         """bool `[rows, length]` where the end token must not be written, or None; set by whoever knows the prompts."""
         self.positions = torch.arange(length, device=self.net_device)
-        dtype = next(self.net.parameters()).dtype
-        self.cache = KVCache(config, rows, length + widest, self.net_device, dtype) if use_cache else None
+        self.dtype = next(self.net.parameters()).dtype
+        self.cache = (
+            KVCache(config, rows, length + widest, self.net_device, self.dtype) if use_cache else None
+        )
         self.nfe_denoise = 0
         self.nfe_verify = 0
         self.rows_denoise = torch.zeros(rows, dtype=torch.int64)
         self.rows_verify = torch.zeros(rows, dtype=torch.int64)
-        self._verify_mask: tuple[tuple[int, int, int], Tensor] | None = None
+        with torch.no_grad():
+            self.fixed = self.net.fixed(self.positions)
+        self._layouts: dict[tuple[bool, int, int, int, int], Layout] = {}
 
+    @torch.no_grad()
     def denoise(
         self, canvas: Tensor, start: int, stop: int, block_size: int, active: Tensor, whole: bool = False
     ) -> tuple[Tensor, Call]:
@@ -85,15 +97,12 @@ class Denoiser:
         cached = self._cached(start)
         clean = start - cached
         tokens = canvas[:, cached:stop].to(self.net_device)
-        mask = None  # without clean tokens to carry, every query sees every key (trap 10)
-        if clean:
-            mask = generation_mask(cached, clean, stop - start, block_size, self.x0_causal)
-            mask = mask.to(self.net_device)
+        fixed, mask = self._layout(False, cached, start, stop, block_size)
         recording = self.recording
         request = None if recording is None else recording.request(stop - start)
         logits = self.net(
             tokens,
-            self.positions[cached:stop],
+            fixed,
             mask,
             self.cache,
             clean,
@@ -109,7 +118,7 @@ class Denoiser:
         """Predict the window while reading all of the canvas as one noisy stream."""
         recording = self.recording
         request = None if recording is None else recording.request(canvas.shape[1] - start)
-        logits = self.net(canvas.to(self.net_device), self.positions, first_output=start, attention=request)
+        logits = self.net(canvas.to(self.net_device), self.fixed, first_output=start, attention=request)
         self.nfe_denoise += 1
         self.rows_denoise += active.cpu()
         codes = None
@@ -121,6 +130,7 @@ class Denoiser:
         """Drop what the cache holds from `start` on, because it is written anew; says what is left, without a call."""
         return Call(self._cached(start), 0)
 
+    @torch.no_grad()
     def verify(
         self, canvas: Tensor, proposal: Tensor, noise: Tensor, start: int, active: Tensor
     ) -> tuple[Tensor, Call]:
@@ -134,12 +144,11 @@ class Denoiser:
         count = proposal.shape[1]
         stop, clean = start + count, start - cached
         tokens = torch.cat([canvas[:, cached:start], proposal, noise], dim=1).to(self.net_device)
-        positions = torch.cat([self.positions[cached:stop], self.positions[start:stop]])
-        mask = self._verification_mask(cached, start, stop)
+        fixed, mask = self._layout(True, cached, start, stop, 1)
         recording = self.recording
         request = None if recording is None else recording.request(count)
         first = clean + count
-        logits = self.net(tokens, positions, mask, self.cache, 0, first_output=first, attention=request)
+        logits = self.net(tokens, fixed, mask, self.cache, 0, first_output=first, attention=request)
         self.nfe_verify += 1
         self.rows_verify += active.cpu()
         codes = None if recording is None or request is None else recording.of_verification(request)
@@ -157,20 +166,33 @@ class Denoiser:
         logits = logits.to(self.device)
         if self.endless is not None and self.end_id is not None:
             logits[..., self.end_id].masked_fill_(self.endless[:, start:stop], -torch.inf)
-        return log_probs(logits, self.temperature, self.forbidden)
+        return log_probs(logits, self.temperature, self.forbidden, overwrite=True)
 
-    def _verification_mask(self, cached: int, start: int, stop: int) -> Tensor:
-        key = (cached, start, stop)
-        if self._verify_mask is None or self._verify_mask[0] != key:
-            count = stop - start
-            mask = verification_mask(start, count).to(self.net_device)
+    def _layout(self, verify: bool, cached: int, start: int, stop: int, block_size: int) -> Layout:
+        """Angles and mask of the call, made once for all the passes of a block that share them."""
+        key = (verify, cached, start, stop, block_size)
+        if key not in self._layouts:
+            if len(self._layouts) == KEPT_LAYOUTS:
+                del self._layouts[next(iter(self._layouts))]
+            self._layouts[key] = self._made_layout(*key)
+        return self._layouts[key]
+
+    def _made_layout(self, verify: bool, cached: int, start: int, stop: int, block_size: int) -> Layout:
+        if verify:
+            fixed = self.fixed.at(slice(cached, stop), slice(start, stop))
+            mask = verification_mask(start, stop - start).to(self.net_device)
             if cached < start:
                 context = clean_to_clean(
                     self.positions[cached:start], self.positions[:start], 1, self.x0_causal
                 )
-                mask = torch.cat([torch.nn.functional.pad(context, (0, 2 * count)), mask])
-            self._verify_mask = (key, mask)
-        return self._verify_mask[1]
+                mask = torch.cat([torch.nn.functional.pad(context, (0, 2 * (stop - start))), mask])
+        else:
+            fixed = self.fixed.at(slice(cached, stop))
+            if cached == start:  # without clean tokens to carry, every query sees every key (trap 10)
+                return fixed, None
+            mask = generation_mask(cached, start - cached, stop - start, block_size, self.x0_causal)
+            mask = mask.to(self.net_device)
+        return fixed, additive(mask, self.dtype)
 
 
 def work_device(model: Model) -> torch.device:

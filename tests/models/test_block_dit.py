@@ -7,7 +7,9 @@ import torch
 from safetensors.torch import load_file
 
 from blockviz.models.attention import generation_mask, training_mask, two_stream_mask, verification_mask
-from blockviz.models.block_dit import AttentionRequest, BlockDiT, KVCache, NetworkConfig
+from blockviz.models.block_dit import BlockDiT, NetworkConfig
+from blockviz.models.kv_cache import KVCache
+from blockviz.models.layer import AttentionRequest
 from tests.golden import CHECKPOINTS, tensors
 
 TOLERANCE = 2e-5

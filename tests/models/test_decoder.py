@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from blockviz.models.attention import training_mask
-from blockviz.models.block_dit import AttentionRequest, KVCache
 from blockviz.models.checkpoint import ModelInfo, load, save
 from blockviz.models.decoder import Decoder, DecoderConfig, network
 from blockviz.models.fields import CheckpointError
+from blockviz.models.kv_cache import KVCache
+from blockviz.models.layer import AttentionRequest
 from blockviz.sampling.run import sample
 from blockviz.sampling.settings import SamplerSettings
 from tests.models.test_checkpoint import TOKENS

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from blockviz.models.block_dit import KVCache
+from blockviz.models.kv_cache import KVCache
 from blockviz.sampling.run import sample
 from blockviz.sampling.settings import SamplerSettings
 from blockviz.views import ribbon
