@@ -240,6 +240,8 @@ def test_a_run_that_is_asked_to_stop_saves_and_can_be_resumed(tmp_path: Path) ->
 def test_a_slow_run_is_saved_by_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     saved: list[int] = []
     monkeypatch.setattr(loop, "save_state", lambda *given: saved.append(given[3]["step"]))
+    for plot in ("plot_losses", "plot_noise"):
+        monkeypatch.setattr(loop, plot, lambda folder: folder)
     run(tiny(), tmp_path / "a", save_every=100)
     run(tiny(), tmp_path / "b", save_every=100, save_seconds=0)
     assert saved == [6, 1, 2, 3, 4, 5, 6]
