@@ -7,8 +7,14 @@
   const BlockViz = (window.BlockViz = window.BlockViz || {});
   const { make, field, showError, sliderField, seedField, unique, valueOf, BUILDERS, promptField, tryLine, buttons, attentionMemory } = BlockViz.fields;
 
-  /* Model, preset and the settings that apply. `initial` is { model, settings }. `suffix` ends every test hook. */
-  function configuration(spec, initial, suffix) {
+  /* Whether a setting has a meaning beside the values of the others: APPLIES of blockviz/sampling/settings.py. */
+  function means(spec, name, values) {
+    return Object.entries(spec.applies[name] || {}).every(([other, allowed]) => allowed.includes(values[other]));
+  }
+
+  /* Model, preset and the settings that apply. `initial` is { model, settings }. `suffix` ends every test hook. Compare, where a
+     part of them may be chosen for each run, hides those (`hides(name)`), shows what applies to any run and hears of changes. */
+  function configuration(spec, initial, suffix, { hides = () => false, applying: others, changed: heard = () => undefined } = {}) {
     const parts = {};
     const values = { ...initial.settings };
 
@@ -71,9 +77,8 @@
       );
     }
 
-    /* The settings that have a meaning beside the others: APPLIES of blockviz/sampling/settings.py. */
-    const means = (name) => Object.entries(spec.applies[name] || {}).every(([other, allowed]) => allowed.includes(values[other]));
-    const applying = () => spec.fields.map((definition) => definition.name).filter(means);
+    /* The settings that have a meaning beside the others. */
+    const applying = () => (others ? others() : spec.fields.map((definition) => definition.name).filter((name) => means(spec, name, values)));
 
     function refresh() {
       const preset = presetNow();
@@ -88,13 +93,15 @@
       parts.preset.help.textContent = preset ? preset.help : spec.words.own_sampler;
       const shown = applying();
       for (const definition of spec.fields) {
-        parts[definition.name].element.hidden = !shown.includes(definition.name);
+        parts[definition.name].element.hidden = !shown.includes(definition.name) || hides(definition.name);
       }
+      for (const name of ["model", "preset"]) parts[name].element.hidden = hides(name);
       parts.model.help.textContent = offer ? offer.help : "";
       if (parts.block_size) parts.block_size.limit(values.length || (offer && offer.length) || undefined);
       if (parts.record_attention) parts.record_attention.note.textContent = attentionMemory(spec, values, offer);
       if (parts.attention_layer && offer && offer.layers) parts.attention_layer.input.max = String(offer.layers);
       if (parts.length) parts.length.placeholder(offer && offer.length ? String(offer.length) : "");
+      heard();
     }
 
     function take(name, text) {
@@ -123,6 +130,14 @@
       parts,
       main,
       more,
+      refresh,
+      /* Every value, the model's name among them, whether it applies or not; a number box as it stands. */
+      values: () => ({ ...values, model: model.value }),
+      set(name, value) {
+        if (name === "model") model.value = value;
+        else values[name] = value;
+        if (name !== "model" && parts[name]) parts[name].set(value);
+      },
       read() {
         const settings = { predictor: values.predictor };
         for (const name of applying()) {
@@ -312,80 +327,6 @@
     });
   }
 
-  /* The bar of Compare: one prompt and seed, two configurations. */
-  function compare(root, spec, send) {
-    const form = make("form", "bvc bvc-compare");
-    form.addEventListener("submit", (event) => event.preventDefault());
-    const prompt = promptField(spec, 1);
-    const seed = seedField(spec);
-    seed.help.textContent = "";
-    const { go, stop, status } = buttons(spec, spec.words.run_both);
-    prompt.head.classList.add("bv-hidden-label");
-    seed.head.classList.add("bv-hidden-label");
-    prompt.help.replaceWith(tryLine(spec, prompt.input));
-    const top = make("div", "bvc-top");
-    top.append(prompt.element, seed.element, go, stop);
-
-    const sides = make("div", "bvc-sides");
-    const configs = {};
-    for (const name of ["a", "b"]) {
-      const config = configuration(spec, spec.sides[name], "-" + name);
-      configs[name] = config;
-      const side = make("section", "bvc-side");
-      side.setAttribute("aria-label", spec.words.side + " " + name.toUpperCase());
-      const row = make("div", "bvc-side-row");
-      for (const part of [config.parts.model, config.parts.preset]) part.head.classList.add("bv-hidden-label");
-      config.parts.model.help.remove();
-      row.append(make("span", "bvc-side-name", name.toUpperCase()));
-      row.append(config.parts.model.element, config.parts.preset.element);
-      const body = config.more.querySelector("div");
-      body.prepend(...config.main.children);
-      config.more.querySelector("summary").textContent = spec.words.settings;
-      side.append(row, config.more);
-      sides.append(side);
-    }
-    form.append(top, sides, status);
-    root.append(form);
-
-    return runner({
-      root: form,
-      screen: "compare-transport",
-      group: "compare",
-      spec,
-      go,
-      stop,
-      status,
-      send,
-      read: () => ({
-        prompt: prompt.input.value,
-        seed: seed.get(),
-        a: configs.a.read(),
-        b: configs.b.read(),
-      }),
-      write(texts) {
-        const own = { a: Object.create(null), b: Object.create(null) };
-        const refused = [];
-        for (const [name, text] of Object.entries(texts)) {
-          const [side, setting] = name.split(".");
-          if (setting && Object.hasOwn(own, side)) own[side][setting] = text;
-          else if (!["prompt", "seed"].includes(name) || !takeShared(prompt, seed, spec, name, text)) refused.push([name, text]);
-        }
-        for (const side of ["a", "b"]) {
-          refused.push(...configs[side].write(own[side]).map(([name, text]) => [side + "." + name, text]));
-        }
-        return complaints(spec, refused);
-      },
-      partOf(name) {
-        if (name === "prompt") return prompt;
-        if (name === "seed") return seed;
-        const [side, fieldName] = name.split(".");
-        const config = configs[side];
-        if (!config || !config.parts[fieldName]) return undefined;
-        if (fieldName !== "model" && fieldName !== "preset") config.more.open = true;
-        return config.parts[fieldName];
-      },
-    });
-  }
-
-  BlockViz.forms = { explore, compare };
+  BlockViz.forms = { explore };
+  BlockViz.formTools = { configuration, means, runner, takeShared, complaints };
 })();

@@ -1,13 +1,16 @@
-/* BlockViz.permalink: the address bar holds the page's state (tab, form, pass, theme), and opening such an address brings it
-   back; where a run is needed it is made again. Values are data: they only ever fill form fields that know them. */
+/* BlockViz.permalink: the address bar holds the page's state (tab, form, pass, alignment, pace, theme, what is presented), and
+   opening such an address brings it back; where a run is needed it is made again. Values are data: they only ever fill form fields that know them. */
 (function () {
   "use strict";
   const BlockViz = (window.BlockViz = window.BlockViz || {});
 
-  const VERSION = "1";
+  const VERSION = "2";
+  const READ = ["1", "2"]; // version 1 named every value of both sides of Compare; that is still a way to say it
   const CALM_MS = 400; // browsers refuse an address that changes with every pass
-  const OWN = ["v", "tab", "pass", "theme"];
+  const OWN = ["v", "tab", "pass", "theme", "align", "pace", "present"];
+  const ALONE = "canvas"; // presented without a view
   const KEPT = ["__theme"]; // Gradio's own
+  const HAS_FORM = ["explore", "compare"];
 
   const forms = Object.create(null); // its keys are compared with what an address says
   let asked = parse(window.location.search);
@@ -20,7 +23,8 @@
     if (!given.get("tab")) return null;
     const form = Object.create(null);
     for (const [name, value] of given) if (!OWN.includes(name) && !KEPT.includes(name)) form[name] = value;
-    return { version: given.get("v"), tab: given.get("tab"), form, pass: given.get("pass"), theme: given.get("theme") };
+    const own = Object.fromEntries(OWN.map((name) => [name, given.get(name)]));
+    return { ...own, version: own.v, form };
   }
 
   /** Nested form values as flat texts: {a: {steps: 4}} becomes {"a.steps": "4"}. */
@@ -45,8 +49,16 @@
     }
     query.set("v", VERSION);
     query.set("tab", tab);
-    if (forms[tab]) for (const [name, value] of Object.entries(flatten(forms[tab].read(), "", {}))) query.set(name, value);
-    query.set("pass", String(BlockViz.bus(tab).pass));
+    const form = forms[tab];
+    if (form) {
+      const texts = form.texts ? form.texts() : flatten(form.read(), "", {});
+      for (const [name, value] of Object.entries(texts)) query.set(name, value);
+      const bus = BlockViz.bus(tab);
+      query.set("pass", String(bus.pass));
+      if (bus.alignment) query.set("align", bus.alignment);
+      if (bus.pace !== "pass") query.set("pace", bus.pace);
+      if (BlockViz.present.on) query.set("present", BlockViz.present.view || ALONE);
+    }
     const theme = BlockViz.chosenTheme();
     if (theme) query.set("theme", theme);
     return window.location.pathname + "?" + query.toString();
@@ -56,7 +68,7 @@
   function note() {
     clearTimeout(writing);
     writing = setTimeout(() => {
-      if (asked || wanted || !forms[tabNow()]) return;
+      if (asked || wanted || !BlockViz.tabs || !(forms[tabNow()] || !HAS_FORM.includes(tabNow()))) return;
       if (BlockViz.bus(tabNow()).moving) return note();
       const now = address();
       if (now !== window.location.pathname + window.location.search) window.history.replaceState(window.history.state, "", now);
@@ -78,6 +90,11 @@
       const form = forms[asked.tab];
       const first = forms[tabNow()];
       if (form) carryOut(asked.tab, form);
+      else if (first && BlockViz.tabs.includes(asked.tab) && !HAS_FORM.includes(asked.tab)) {
+        const { tab } = asked;
+        asked = null;
+        BlockViz.showTab(tab);
+      }
       else if (first && !BlockViz.tabs.includes(asked.tab)) {
         first.say(BlockViz.linkWords.tab.replace("{name}", asked.tab));
         asked = null;
@@ -92,12 +109,21 @@
     if (link.theme === "dark" || link.theme === "light") BlockViz.chooseTheme(link.theme, false);
     const words = BlockViz.linkWords;
     const problems = form.write(link.form);
-    if (link.version !== VERSION) problems.unshift(words.version);
+    if (!READ.includes(link.version)) problems.unshift(words.version);
     const again = JSON.stringify(form.read()) !== form.initial;
     const pass = /^\d{1,6}$/.test(link.pass || "") ? Number(link.pass) : null;
-    if (link.pass !== null && pass === null) problems.push(words.value.replace("{name}", "pass").replace("{value}", link.pass));
+    const useless = (what) => problems.push(words.value.replace("{name}", () => what).replace("{value}", () => link[what]));
+    if (link.pass !== null && pass === null) useless("pass");
+    const bus = BlockViz.bus(name);
+    if (Object.hasOwn(BlockViz.clock.PACES, link.pace || "")) bus.setPace(link.pace);
+    else if (link.pace !== null) useless("pace");
+    if (Object.hasOwn(BlockViz.align.AXES, link.align || "")) bus.setAlignment(link.align);
+    else if (link.align !== null) useless("align");
+    const view = link.present === ALONE ? "" : link.present;
+    const shown = view === "" || Object.hasOwn(BlockViz.templates || {}, view || "");
+    if (link.present !== null && !shown) useless("present");
     BlockViz.showTab(name, again);
-    if (pass !== null || again) wanted = { group: name, pass, again, past: null };
+    if (pass !== null || again || shown) wanted = { group: name, pass, again, past: null, view: shown ? view : null };
     if (problems.length) form.say(problems.join(" "));
     if (again) whenReady(name, () => form.start(true));
   }
@@ -127,9 +153,19 @@
       else if (forms[name].busy()) wanted.begun = true;
       return;
     }
-    const { pass } = wanted;
+    const { pass, view } = wanted;
     wanted = null;
     if (pass !== null) bus.seek(pass);
+    if (view !== null) present(bus, view);
+  }
+
+  /** Once the views stand: the browser may refuse its full screen to a page that nobody clicked on, and the window has to do. */
+  function present(bus, view) {
+    if (bus.used.every((player) => player._views.some((one) => one.it && one.it.fit))) {
+      BlockViz.present.view = view;
+      BlockViz.present.enter(bus);
+      BlockViz.present.choose(view); // the canvas alone, too
+    } else setTimeout(() => present(bus, view), 100);
   }
 
   /** Put the address on the clipboard; resolves to whether that worked. */

@@ -26,6 +26,8 @@ from blockviz.sampling.settings import (
     parse,
     refused_on,
 )
+from blockviz.ui.compare_words import COMPARE
+from blockviz.ui.ready import ready_made
 from blockviz.ui.shelf import Offer
 from blockviz.ui.wording import EXAMPLE_STATUS, FORM, NO_SUCH_FORM, PROMPT_TOO_LONG, UNKNOWN_MODEL, no_models
 
@@ -93,7 +95,16 @@ def compare_spec(choices: Choices, examples: tuple[Header | None, Header | None]
         name: _initial(choices, example, process)
         for name, example, process in zip("ab", examples, ("masked", "uniform"), strict=True)
     }
-    return json.dumps({**_spec(choices, examples[0]), "sides": sides})
+    spec = _spec(choices, examples[0])
+    return json.dumps(
+        {
+            **spec,
+            "sides": sides,
+            "predictor": _field(FIELDS["predictor"]),
+            "ready": ready_made(choices.models),
+            "words": {**spec["words"], **COMPARE},
+        }
+    )
 
 
 def read_explore(data: object) -> Request:
@@ -119,8 +130,8 @@ def read_compare(data: object) -> dict[str, Request]:
 
 
 def on_side(side: str, field: str, message: str) -> FormError:
-    """The error at its place in Compare: prompt and seed are shared, the rest belongs to a side."""
-    return FormError(field if field in ("prompt", "seed") else f"{side}.{field}", message)
+    """The error at its place in Compare: the prompt is shared, the rest belongs to a side."""
+    return FormError(field if field == "prompt" else f"{side}.{field}", message)
 
 
 def _request(form: Mapping[str, Any], config: Mapping[str, Any]) -> Request:
@@ -131,7 +142,8 @@ def _request(form: Mapping[str, Any], config: Mapping[str, Any]) -> Request:
         raise FormError("prompt", NO_SUCH_FORM)
     if len(prompt) > MAX_PROMPT:
         raise FormError("prompt", PROMPT_TOO_LONG.format(length=len(prompt), limit=MAX_PROMPT))
-    return Request(model, prompt, parse({**_mapping(config.get("settings")), "seed": form.get("seed")}))
+    # A seed of a run's own, which only Compare has, stands among its settings.
+    return Request(model, prompt, parse({"seed": form.get("seed"), **_mapping(config.get("settings"))}))
 
 
 def _mapping(data: object) -> Mapping[str, Any]:

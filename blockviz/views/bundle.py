@@ -34,7 +34,16 @@ PLAYER_SCRIPTS = (
     "present.js",
     "player.js",
 )
-PAGE_SCRIPTS = ("fields.js", "silence.js", "forms.js", "compare.js", "permalink.js", "page.js")
+PAGE_SCRIPTS = (
+    "fields.js",
+    "silence.js",
+    "forms.js",
+    "compare_plan.js",
+    "compare_form.js",
+    "compare.js",
+    "permalink.js",
+    "page.js",
+)
 STYLES = (
     "theme.css",
     "compare.css",

@@ -289,8 +289,8 @@ def test_compare_runs_both_under_one_scrubber(visit: Visit, site: str) -> None:
     expect(page.get_by_test_id("model-a")).to_have_value("math-masked")
     expect(page.get_by_test_id("model-b")).to_have_value("math-uniform")
     page.get_by_test_id("prompt").fill(PROMPT)
+    page.get_by_test_id("vary").select_option("steps")
     for side in "ab":
-        page.locator(f"section[aria-label='Run {side.upper()}'] summary").click()
         page.get_by_test_id(f"setting-steps-{side}").fill("2")
     before = page.evaluate("BlockViz.state().players.map((player) => player.run)")
     page.get_by_test_id("generate").click()
@@ -325,7 +325,7 @@ def test_compare_runs_both_under_one_scrubber(visit: Visit, site: str) -> None:
 
     page.get_by_test_id("setting-steps-b").fill("0")
     page.get_by_test_id("generate").click()
-    expect(page.locator("section[aria-label='Run B'] [data-field=steps] .bvc-error")).to_contain_text("steps")
+    expect(page.locator("[data-row=steps] [data-letter=B] .bvc-error")).to_contain_text("steps")
     idle(page)
     assert list(errors(page)) == ["steps"]
     page.get_by_test_id("tab-explore").click()

@@ -151,3 +151,55 @@ def test_copy_link_copies_the_address(site: str, visit: Visit) -> None:
     assert copied.startswith(site)
     assert parse_qs(urlsplit(copied).query)["steps"] == ["6"]
     expect(button).to_have_text("Copy link")
+
+
+def test_up_to_four_runs_with_alignment_pace_and_present_mode_come_back(site: str, visit: Visit) -> None:
+    page = visit(site)
+    page.get_by_test_id("tab-compare").click()
+    page.get_by_test_id("ready-noise-2-16").click()
+    expect(page.get_by_test_id("status")).to_contain_text("network calls")
+    page.wait_for_function(
+        "BlockViz.state().players.length === 4 && BlockViz.state().players.every((p) => p.ended)"
+    )
+    page.get_by_test_id("align").select_option("block")
+    page.get_by_test_id("pace").select_option("nfe")
+    page.get_by_test_id("first").click()
+    for _ in range(4):
+        page.get_by_test_id("forward").click()
+    page.get_by_test_id("present").click()
+    page.keyboard.press("2")
+    settled(page, present="confidence", align="block", pace="nfe", runs="4")
+    said = settled(page, **{"pass": "4", "a.steps": "2", "d.steps": "16", "d.model": "math-uniform"})
+    page.wait_for_function("BlockViz.state().players.every((p) => p.shown === p.pass)")
+    shown = [canvas(page, f"canvas-{side}") for side in "abcd"]
+
+    other = visit(page.url)
+    other.wait_for_function(
+        "BlockViz.present.on && BlockViz.state().players.every((p) => p.ended && p.shown === p.pass)"
+    )
+    assert other.evaluate("BlockViz.present.view") == "confidence"
+    assert [canvas(other, f"canvas-{side}") for side in "abcd"] == shown
+    assert settled(other, present="confidence", **{"pass": "4"}) == said
+
+
+@pytest.mark.parametrize(
+    ("link", "says"),
+    [
+        ({"runs": "9"}, "9 runs"),
+        ({"runs": "3", "d.steps": "4"}, "d.steps = 4"),
+        ({"align": "moon"}, "align = moon"),
+        ({"pace": "__proto__"}, "pace = __proto__"),
+        ({"present": "constructor"}, "present = constructor"),
+        ({"c.steps": "1e9"}, "c.steps = 1e9"),
+        ({"v": "99"}, "another version"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_bad_link_to_compare_opens_with_a_message(
+    site: str, visit: Visit, link: dict[str, str], says: str
+) -> None:
+    page = visit(f"{site}?{urlencode({'v': '2', 'tab': 'compare', **link})}")
+    expect(page.get_by_test_id("link-note")).to_contain_text(says)
+    page.wait_for_function("BlockViz.state().group === 'compare'")
+    assert page.evaluate("BlockViz.state().alignment") == "pass"
+    assert not page.evaluate("BlockViz.present.on")

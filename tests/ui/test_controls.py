@@ -200,13 +200,45 @@ def test_compare_shares_prompt_and_seed() -> None:
     assert {request.settings.seed for request in requests.values()} == {1}
 
 
+def test_compare_takes_up_to_four_runs_and_seeds_of_their_own() -> None:
+    third = {"model": "math-masked", "settings": {"steps": 3, "seed": 9}}
+    requests = read_compare({**both(), "c": third, "d": third})
+    assert list(requests) == ["a", "b", "c", "d"]
+    assert [request.settings.seed for request in requests.values()] == [1, 1, 9, 9]
+    assert list(read_compare({**both(), "d": third})) == ["a", "b"], (
+        "sides stand beside each other without a gap"
+    )
+    with pytest.raises(FormError) as caught:
+        read_compare({**both(), "c": {"model": "", "settings": {}}})
+    assert caught.value.field == "c.model"
+
+
+def test_every_comparison_of_one_click_can_be_run_on_the_models_there() -> None:
+    made = json.loads(compare_spec(CHOICES, (None, None)))["ready"]
+    assert len({one["name"] for one in made}) == len(made) >= 5
+    for one in made:
+        assert 2 <= len(one["runs"]) <= 4
+        assert one["help"]
+        form = {"prompt": "x", "seed": 1, **dict(zip("abcd", one["runs"], strict=False))}
+        requests = list(read_compare(form).values())
+        assert len({(request.model, request.settings) for request in requests}) == len(requests)
+    assert [run["model"] for run in made[0]["runs"]] == ["math-masked", "math-uniform"]
+
+
+def test_a_comparison_of_one_click_without_its_model_says_so() -> None:
+    made = json.loads(compare_spec(Choices([MASKED], EXAMPLE_PROMPTS, "x"), (None, None)))["ready"]
+    assert made[0]["runs"] == []
+    assert "uniform" in made[0]["help"]
+    assert len(made[-1]["runs"]) == 2
+
+
 def test_compare_says_on_which_side_an_error_is() -> None:
     with pytest.raises(FormError) as caught:
         read_compare(both(settings={"steps": 0}))
     assert caught.value.field == "b.steps"
     with pytest.raises(FormError) as caught:
         read_compare({**both(), "seed": -1})
-    assert caught.value.field == "seed"
+    assert caught.value.field == "a.seed"
     with pytest.raises(FormError) as caught:
         read_compare({**both(), "prompt": None})
     assert caught.value.field == "prompt"

@@ -1,0 +1,349 @@
+/* The form of Compare: a table of what differs, a row for each such setting and a column for each run, above the form that all
+   runs share. A setting belongs to the table as soon as it is chosen there, and to all runs again when it is taken out. */
+(function () {
+  "use strict";
+  const BlockViz = (window.BlockViz = window.BlockViz || {});
+  const { make, field, seedField, promptField, tryLine, buttons, valueOf } = BlockViz.fields;
+  const { configuration, runner, takeShared, complaints } = BlockViz.formTools;
+  const fill = (words, values) => BlockViz.numbers.fill(words, values);
+
+  const { Plan, SIDES, FEWEST } = BlockViz.comparePlan;
+  const letter = (i) => SIDES[i].toUpperCase();
+  const OWN = ["prompt", "seed", "runs"];
+
+  function button(className, text, title, act) {
+    const node = make("button", className, text);
+    node.type = "button";
+    node.title = title;
+    node.addEventListener("click", act);
+    return node;
+  }
+
+  /* One small control of the table: { element, input, head, help, error, get(), set(value) }. */
+  function control(plan, key, i, changed) {
+    const { spec } = plan;
+    const name = `${plan.name(key)}, ${fill(spec.words.letter, { letter: letter(i) })}`;
+    const definition = plan.definitions.get(key);
+    let input;
+    let options = null;
+    if (key === "model") options = spec.models.map((one) => [one.name, one.label]);
+    else if (key === "preset") options = spec.presets.map((one) => [one.name, one.short]);
+    else if (definition.kind === "choice") options = definition.choices.map((one) => [one.value, one.label]);
+    else if (definition.kind === "bool") options = [["true", spec.words.on], ["false", spec.words.off]];
+    if (options) {
+      input = make("select");
+      for (const [value, label] of options) {
+        const option = make("option", "", label);
+        option.value = value;
+        input.append(option);
+      }
+    } else {
+      input = make("input");
+      input.type = "number";
+      input.step = definition.kind === "float" ? "any" : "1";
+      input.min = String(definition.minimum);
+      input.max = String(definition.maximum);
+    }
+    const hook = key === "model" || key === "preset" || key === "seed" ? key : "setting-" + key;
+    input.dataset.testid = `${hook}-${SIDES[i]}`;
+    const part = field(key, name, "", input);
+    part.head.classList.add("bv-hidden-label");
+    part.get = () => {
+      if (!options) return input.validity.badInput ? "no number" : input.value.trim() === "" ? null : Number(input.value);
+      return definition && definition.kind === "bool" ? input.value === "true" : input.value;
+    };
+    part.set = (value) => (input.value = value === null || value === undefined ? "" : String(value));
+    input.addEventListener(options ? "change" : "input", () => changed(part.get()));
+    return part;
+  }
+
+  /* The table: a column for each run, a row for each setting that may differ. */
+  class Table {
+    constructor(plan, changed) {
+      this.plan = plan;
+      this.changed = changed;
+      this.node = make("div", "bvc-table");
+      this.node.setAttribute("role", "group");
+      this.parts = new Map(); // "a.steps" -> control
+      this.draw();
+    }
+
+    draw() {
+      const { plan, node } = this;
+      const { words } = plan.spec;
+      this.parts.clear();
+      node.replaceChildren();
+      node.style.setProperty("--count", plan.runs.length);
+      const head = make("div", "bvc-row bvc-heads");
+      head.append(this._chooser());
+      plan.runs.forEach((run, i) => {
+        const cell = make("div", "bvc-cell");
+        const mark = make("b", "bvc-letter", letter(i));
+        mark.dataset.run = SIDES[i];
+        cell.append(mark);
+        if (plan.runs.length > FEWEST) {
+          const away = button("bvc-away", "×", fill(words.remove, { letter: letter(i) }), () => this._do(() => plan.remove(i)));
+          away.setAttribute("aria-label", away.title);
+          away.dataset.testid = "remove-" + SIDES[i];
+          cell.append(away);
+        }
+        head.append(cell);
+      });
+      const add = button("bvc-add", words.add, words.add_help, () => this._do(() => plan.add()));
+      add.dataset.testid = "add-run";
+      add.disabled = plan.runs.length >= SIDES.length;
+      head.append(add);
+      node.append(head);
+      for (const key of plan.varied) node.append(this._row(key));
+      this.refresh();
+    }
+
+    _chooser() {
+      const { plan } = this;
+      const choose = make("select", "bvc-vary");
+      choose.dataset.testid = "vary";
+      choose.setAttribute("aria-label", plan.spec.words.vary);
+      choose.append(make("option", "", plan.spec.words.vary));
+      choose.firstChild.value = "";
+      const known = new Set(plan.runs.flatMap((run, i) => plan.applying(plan.values(i))));
+      for (const key of plan.keys()) {
+        if (plan.varied.includes(key) || !(["model", "preset", "seed"].includes(key) || known.has(key))) continue;
+        const option = make("option", "", plan.name(key));
+        option.value = key;
+        choose.append(option);
+      }
+      choose.addEventListener("change", () => choose.value && this._do(() => plan.vary(choose.value)));
+      return choose;
+    }
+
+    _row(key) {
+      const { plan } = this;
+      const row = make("div", "bvc-row");
+      row.dataset.row = key;
+      const name = plan.name(key);
+      const title = fill(plan.spec.words.share, { name });
+      const away = button("bvc-away", "×", title, () => this._do(() => plan.share(key)));
+      away.setAttribute("aria-label", title);
+      away.dataset.testid = "share-" + key;
+      const label = make("div", "bvc-row-name");
+      label.append(make("span", "", name), away);
+      row.append(label);
+      plan.runs.forEach((run, i) => {
+        const part = control(plan, key, i, (value) => {
+          run[key] = value;
+          this.changed();
+        });
+        part.element.classList.add("bvc-cell");
+        part.element.dataset.letter = letter(i);
+        part.set(run[key]);
+        this.parts.set(`${SIDES[i]}.${key}`, part);
+        row.append(part.element);
+      });
+      return row;
+    }
+
+    _do(act) {
+      act();
+      this.draw();
+      this.changed();
+    }
+
+    /* Grey where a setting changes nothing in its run. */
+    refresh() {
+      for (const [place, part] of this.parts) {
+        const [side, key] = place.split(".");
+        const idle = !this.plan.applies(key, SIDES.indexOf(side));
+        part.input.disabled = idle;
+        part.input.title = idle ? this.plan.spec.words.idle : "";
+      }
+    }
+  }
+
+  function compare(root, spec, send) {
+    const form = make("form", "bvc bvc-compare");
+    form.addEventListener("submit", (event) => event.preventDefault());
+    const { words } = spec;
+    let plan = null;
+    let table = null;
+    const hides = (key) => plan !== null && (plan.varied.includes(key) || (plan.varied.includes("preset") && plan.fixed.has(key)) || (key === "preset" && plan.varied.some((one) => plan.fixed.has(one))));
+    const shared = configuration(spec, spec.sides.a, "", {
+      hides,
+      applying: () => (plan ? [...new Set(plan.runs.flatMap((run, i) => plan.applying(plan.values(i))))] : spec.fields.map((one) => one.name)),
+      changed: () => plan && refresh(),
+    });
+    const prompt = promptField(spec, 1);
+    const seed = seedField(spec);
+    seed.help.textContent = "";
+    prompt.head.classList.add("bv-hidden-label");
+    seed.head.classList.add("bv-hidden-label");
+    prompt.help.replaceWith(tryLine(spec, prompt.input));
+    const { go, stop, status } = buttons(spec, words.run_all);
+    const top = make("div", "bvc-top");
+    top.append(prompt.element, seed.element, go, stop);
+    plan = new Plan(spec, shared);
+    plan.seed = seed;
+    const initial = (i) => ({ ...spec.sides[SIDES[i]].settings, model: spec.sides[SIDES[i]].model, seed: spec.seed.value });
+    plan.load([initial(0), initial(1)]);
+    const differs = make("p", "bvc-differs");
+    differs.dataset.testid = "differs-form";
+    table = new Table(plan, () => refresh());
+    const summary = shared.more.querySelector("summary");
+    shared.more.querySelector("div").prepend(shared.parts.model.element, shared.parts.preset.element, ...shared.main.children);
+    shared.more.dataset.testid = "shared";
+    const foot = make("div", "bvc-line");
+    foot.append(differs, status);
+    form.append(top, ready(), table.node, shared.more, foot);
+    root.append(form);
+    refresh();
+
+    /* Comparisons that one click sets up and starts. */
+    function ready() {
+      const line = make("div", "bvc-try bvc-ready");
+      line.append(make("span", "", words.ready));
+      for (const one of spec.ready) {
+        const node = button("", one.label, one.help, () => {
+          take(one.runs.map((run) => ({ ...usual(0), ...run.settings, model: run.model, seed: seed.get() })));
+          control_.start();
+        });
+        node.dataset.testid = "ready-" + one.name;
+        node.disabled = one.runs.length === 0;
+        line.append(node);
+      }
+      return line;
+    }
+
+    /* The values of a run of which nothing is known yet. */
+    function usual(i) {
+      const side = spec.sides[SIDES[i]] || spec.sides.a;
+      const values = { model: side.model, predictor: side.settings.predictor, seed: spec.seed.value };
+      for (const one of spec.fields) values[one.name] = one.default;
+      return values;
+    }
+
+    function take(runs) {
+      plan.load(runs);
+      table.draw();
+      shared.refresh();
+      refresh();
+    }
+
+    function refresh() {
+      if (!table) return;
+      table.refresh();
+      if (!refresh.busy) {
+        refresh.busy = true; // the shared form says when it changed, and it is told which of its fields still count
+        shared.refresh();
+        refresh.busy = false;
+      }
+      const names = plan.differing().map((key) => plan.name(key).toLowerCase());
+      differs.textContent = names.length ? fill(words.differs_in, { names: names.join(", ") }) : words.differs_nothing;
+      summary.textContent = fill(words.shared, { values: sharedWords() });
+      go.textContent = plan.runs.length > 2 ? fill(words.run_many, { count: plan.runs.length }) : words.run_all;
+      seed.element.hidden = plan.varied.includes("seed");
+    }
+
+    function sharedWords() {
+      const values = plan.common();
+      const said = [];
+      const known = new Set(plan.runs.flatMap((run, i) => plan.applying(plan.values(i))));
+      if (!hides("model")) said.push(values.model);
+      const preset = plan.preset(values);
+      if (!hides("preset") && preset) said.push(preset.short);
+      for (const one of spec.fields) {
+        if (!known.has(one.name) || hides(one.name) || (!one.main && values[one.name] === one.default) || plan.fixed.has(one.name)) continue;
+        said.push(`${one.label.toLowerCase()} ${values[one.name]}`);
+      }
+      return said.join(" · ");
+    }
+
+    const read = () => {
+      const asked = { prompt: prompt.input.value, seed: seed.get() };
+      plan.runs.forEach((run, i) => (asked[SIDES[i]] = plan.config(i)));
+      return asked;
+    };
+
+    const control_ = runner({
+      root: form,
+      screen: "compare-transport",
+      group: "compare",
+      spec,
+      go,
+      stop,
+      status,
+      read,
+      send(name, data) {
+        if (name === "generate") BlockViz.compare.expect(plan.runs.length);
+        send(name, data);
+      },
+      write(texts) {
+        const refused = [];
+        const asked = texts.runs;
+        const given = SIDES.filter((side) => Object.keys(texts).some((name) => name.startsWith(side + ".")));
+        let count = Math.max(FEWEST, given.length ? SIDES.indexOf(given[given.length - 1]) + 1 : 0);
+        const problems = [];
+        if (asked !== undefined) {
+          if (/^[2-4]$/.test(asked)) count = Number(asked);
+          else problems.push(fill(words.runs, { value: asked }));
+        }
+        const runs = SIDES.slice(0, count).map((side, i) => usual(i));
+        const put = (run, key, text) => {
+          const definition = plan.definitions.get(key);
+          const value = key === "model" ? spec.models.find((one) => one.name === text) : definition && valueOf(definition, text);
+          if (value === undefined) return false;
+          run[key] = key === "model" ? value.name : value;
+          return true;
+        };
+        const places = Object.entries(texts).sort(([a], [b]) => Number(a.includes(".")) - Number(b.includes(".")));
+        for (const [name, text] of places) {
+          const [side, key] = name.split(".");
+          if (OWN.includes(name)) {
+            if (name === "runs") continue;
+            if (!takeShared(prompt, seed, spec, name, text)) refused.push([name, text]);
+            else if (name === "seed") for (const run of runs) run.seed = Number(text);
+          } else if (key === undefined) {
+            if (!runs.map((run) => put(run, name, text)).every(Boolean)) refused.push([name, text]);
+          } else if (!SIDES.slice(0, count).includes(side) || !put(runs[SIDES.indexOf(side)], key, text)) refused.push([name, text]);
+        }
+        for (const run of runs) if (!plan.applying(run).length) run.corrector = "none";
+        take(runs);
+        return problems.concat(complaints(spec, refused));
+      },
+      partOf(name) {
+        if (name === "prompt") return prompt;
+        const [side, key] = name.split(".");
+        if (key === undefined) return name === "seed" ? seed : undefined;
+        const own = table.parts.get(name) || (key === "corrector" && table.parts.get(side + ".preset"));
+        if (own) return own;
+        if (key === "seed") return seed;
+        if (shared.parts[key]) shared.more.open = true;
+        return shared.parts[key];
+      },
+    });
+
+    return {
+      ...control_,
+      /* The state as flat texts for an address: shared values by name, a run's own with its letter before. */
+      texts() {
+        const said = { prompt: prompt.input.value, runs: String(plan.runs.length) };
+        const text = (value) => (value === null || value === undefined ? "" : String(value));
+        const own = new Set(plan.varied.flatMap((key) => (key === "preset" ? [...plan.fixed] : [key])));
+        if (!own.has("seed")) said.seed = text(seed.get());
+        plan.runs.forEach((run, i) => {
+          const { model, settings } = plan.config(i);
+          for (const [key, value] of Object.entries({ model, ...settings })) {
+            if (own.has(key)) said[`${SIDES[i]}.${key}`] = text(value);
+            else said[key] = text(value);
+          }
+        });
+        return said;
+      },
+      runs: () => plan.runs.length,
+      answer(text) {
+        control_.answer(text);
+        if (!control_.busy()) BlockViz.compare.expect(0);
+      },
+    };
+  }
+
+  BlockViz.forms.compare = compare;
+})();
