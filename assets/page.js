@@ -229,50 +229,11 @@
     return { feed() {} };
   }
 
-  /* ---- the table and the texts under Compare ---- */
+  /* ---- what stands under the runs of Compare ---- */
 
-  function result(root) {
-    return {
-      feed(text) {
-        root.replaceChildren();
-        root.className = "bv-root bv-result";
-        if (!text) return;
-        const data = JSON.parse(text);
-        const table = make("table");
-        table.dataset.testid = "summary";
-        const head = make("tr");
-        for (const label of [data.title, "A", "B", "B − A"]) head.append(make("th", "", label));
-        const top = make("thead");
-        top.append(head);
-        const body = make("tbody");
-        for (const row of data.rows) {
-          const line = make("tr");
-          line.dataset.row = row.key;
-          line.append(make("th", "", row.name));
-          for (const value of [row.a, row.b, row.difference]) {
-            const verdict = value.endsWith("✓") ? "bv-right" : value.endsWith("✗") ? "bv-wrong" : "";
-            line.append(make("td", verdict, value));
-          }
-          body.append(line);
-        }
-        table.append(top, body);
-        const texts = make("section", "bv-texts");
-        texts.dataset.testid = "final-texts";
-        texts.append(make("h3", "", data.texts_title));
-        for (const side of ["a", "b"]) {
-          const line = make("p");
-          line.append(make("b", "", side.toUpperCase()));
-          const words = make("span");
-          data.texts[side].forEach(([piece, differs], index) => {
-            if (index) words.append(" ");
-            words.append(make(differs ? "mark" : "span", "", piece));
-          });
-          line.append(words);
-          texts.append(line);
-        }
-        root.append(table, texts);
-      },
-    };
+  function result(root, options, emit) {
+    const control = new BlockViz.Comparison(root, { ...options, emit });
+    return { feed: (text) => control.answer(text) };
   }
 
   BlockViz.parts = { header, form, player, transport, result };

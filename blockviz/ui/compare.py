@@ -1,4 +1,4 @@
-"""The Compare tab: two to four runs of one prompt, each with its player, under one transport; the table of whole runs.
+"""The Compare tab: two to four runs of one prompt, each with its player, under one transport; figures of whole runs.
 
 Runs that were not asked for in its form (an opened file, a fork beside its parent) come in through `Screen`.
 """
@@ -14,10 +14,10 @@ import gradio as gr
 from blockviz.sampling.settings import SettingsError
 from blockviz.sampling.trace import Trace
 from blockviz.ui.controls import SIDES, FormError, read_compare
+from blockviz.ui.measuring import measure
 from blockviz.ui.player_component import part, player
 from blockviz.ui.runner import Runner, Update, refusal
 from blockviz.ui.serving import Asset
-from blockviz.ui.summary import Summary, comparison
 
 PLACE = "compare"
 OVER = "() => { window.BlockViz.over('compare'); }"
@@ -34,33 +34,27 @@ class Screen:
     """
 
     players: tuple[gr.HTML, ...]
-    table: gr.HTML
 
     @property
     def outputs(self) -> list[gr.HTML]:
         """The components that show the runs."""
-        return [*self.players, self.table]
+        return list(self.players)
 
     def values(self, runs: Sequence[Trace | str]) -> tuple[str, ...]:
         """A value for each of `outputs`: one to four runs (traces, or their lines as text) from the left, in order.
 
-        Raises ValueError for none or more than four, TraceError for lines that are no trace.
+        Raises ValueError for none or more than four. Text that is no trace is refused by the player it is shown in.
         """
         if not 1 <= len(runs) <= len(self.players):
             raise ValueError(f"Compare shows 1 to {len(self.players)} runs, not {len(runs)}")
         texts = ["".join(run.to_lines()) if isinstance(run, Trace) else run for run in runs]
-        empty = [""] * (len(self.players) - len(texts))
-        table = comparison(*map(summary_of, texts)) if len(texts) == 2 else ""
-        return (*texts, *empty, table)
+        return (*texts, *[""] * (len(self.players) - len(texts)))
 
 
-def build(
-    runner: Runner, files: dict[str, Asset], spec: str, examples: tuple[str, str], result: str
-) -> Screen:
+def build(runner: Runner, files: dict[str, Asset], spec: str, examples: tuple[str, str]) -> Screen:
     """Put the tab into the current Blocks and give its screen; `examples` are the two runs it opens with, as lines.
 
-    These and `result`, their table as JSON, are sent when the tab is first opened, so that they do not delay the
-    first paint of the page.
+    They are sent when the tab is first opened, so that they do not delay the first paint of the page.
     """
     with gr.Column(elem_id="compare"):
         alive = files["logo.svg"].address  # any file will do to ask whether the server is still there
@@ -72,30 +66,29 @@ def build(
             players = tuple(
                 player(files, group=PLACE, suffix="-" + side, elem_id="player-" + side) for side in SIDES
             )
-        table = part("result", files, classes="bv-card", elem_id="compare-result")
-    screen = Screen(players, table)
+        scorers = [offer.name for offer in runner.shelf.offers()]
+        result = part("result", files, elem_id="compare-result", group=PLACE, scorers=scorers)
+    screen = Screen(players)
 
     def open_tab() -> tuple[str, ...]:
-        return (*examples, result)
+        return examples
 
     def generate(event: gr.EventData, request: gr.Request) -> Iterator[tuple[Any, ...]]:
         try:
             asked = read_compare(event._data)
         except (FormError, SettingsError) as error:
-            yield (*[gr.skip()] * len(screen.outputs), refusal(error).status())
+            yield (*[gr.skip()] * len(players), refusal(error).status())
             return
         for update in runner.updates(request.session_hash or "", PLACE, asked):
             yield shown(update)
 
     def shown(update: Update) -> tuple[Any, ...]:
         if not update.runs:
-            return (*[gr.skip()] * len(screen.outputs), update.status())
-        texts = [update.runs[side].text if side in update.runs else "" for side in SIDES]
-        table: Any = gr.skip()
-        if update.state == "done":
-            pair = len(update.runs) == 2
-            table = comparison(*(run.summary for run in update.runs.values())) if pair else ""
-        return (*texts, table, update.status())
+            return (*[gr.skip()] * len(players), update.status())
+        return (*[update.runs[side].text if side in update.runs else "" for side in SIDES], update.status())
+
+    def read(event: gr.EventData) -> str:
+        return measure(runner, event._data)
 
     def stop(request: gr.Request) -> None:
         runner.signals.stop(request.session_hash or "", PLACE)
@@ -111,14 +104,6 @@ def build(
     )
     run.then(None, None, None, js=OVER, **hidden)
     form.stop(stop, None, None, queue=False, concurrency_limit=None, **hidden)
-    form.open(open_tab, None, [*players[:2], table], concurrency_limit=None, **hidden)
+    form.open(open_tab, None, [*players[:2]], concurrency_limit=None, **hidden)
+    result.measure(read, None, result, concurrency_limit=None, **hidden)
     return screen
-
-
-def summary_of(lines: str) -> Summary:
-    """The figures of a recorded run; empty for an empty text."""
-    summary = Summary()
-    if lines:
-        for event in Trace.from_lines(lines.splitlines()).events():
-            summary.add(event)
-    return summary

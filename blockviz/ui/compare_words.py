@@ -22,3 +22,9 @@ COMPARE: dict[str, str] = {
     "runs": "The link asks for {value} runs; two to four can be compared.",
     "missing": "Needs a model of {process} noise, and there is none here.",
 }
+
+MEASURE: dict[str, str] = {
+    "unreadable": "The text could not be read.",
+    "unknown": "Its model is not among those of this page, so its tokens cannot be read here.",
+    "other_tokens": "{reader} has other tokens than {writer}; their likelihoods per token could not be compared.",
+}

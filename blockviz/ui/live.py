@@ -1,4 +1,4 @@
-"""A run as it reaches the page: the growing text of its lines, in batches, with its summary. Knows no Gradio.
+"""A run as it reaches the page: the growing text of its lines, in batches. Knows no Gradio.
 
 The text is what Gradio streams: it sends only what was appended, and the newest value is always the whole trace so
 far, so that a lost update loses nothing.
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from blockviz.sampling.passes import End, Pass
 from blockviz.sampling.trace_lines import Event, LineWriter
 from blockviz.ui.sessions import Turns
-from blockviz.ui.summary import Summary
 
 UPDATE_SECONDS = 0.045
 """At most about 22 updates a second: more would only queue up in the browser."""
@@ -23,7 +22,7 @@ DOUBLING_SIZE = 200_000
 
 @dataclass
 class LiveRun:
-    """One run being followed. `text` grows by whole lines; `end` is there once the run is over."""
+    """One run being followed. `text` grows by whole lines; `end` is there once the run is over; `calls` are its NFE."""
 
     events: Iterator[Event]
     writer: LineWriter
@@ -31,7 +30,7 @@ class LiveRun:
     end: End | None = None
     passes: int = 0
     size: int = 0
-    summary: Summary = field(default_factory=Summary)
+    calls: int = 0
     _text: str = ""
     _new: list[str] = field(default_factory=list)
 
@@ -56,9 +55,9 @@ class LiveRun:
         self.size += len(line)
         if isinstance(event, Pass):
             self.passes += 1
+            self.calls = event.nfe_denoise + event.nfe_verify
         if isinstance(event, End):
             self.end = event
-        self.summary.add(event)
         return not isinstance(event, End)
 
 

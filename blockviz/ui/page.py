@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from blockviz.evaluation.tasks import Example
-from blockviz.sampling.trace import TraceError
 from blockviz.ui import api, compare, explore
 from blockviz.ui.controls import Choices, compare_spec, explore_spec
 from blockviz.ui.examples import FIRST, FIRST_PAIR, entry_of, header_of, recorded
 from blockviz.ui.player_component import part
 from blockviz.ui.runner import Runner
 from blockviz.ui.serving import Asset, app_options, assets
-from blockviz.ui.summary import comparison
 from blockviz.ui.wording import LINK, TABS, THEMES, TITLE
 
 if TYPE_CHECKING:
@@ -49,7 +47,7 @@ def build(
     with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as demo:
         part("header", files, title=TITLE, logo=files["logo.svg"].address, tabs=TABS, link=LINK, **THEMES)
         explore.build(runner, files, explore_spec(choices, header_of(single)), single)
-        compare.build(runner, files, compare_spec(choices, headers), pair, _table(pair))
+        compare.build(runner, files, compare_spec(choices, headers), pair)
         api.build(runner)
 
         def leave(request: gr.Request) -> None:
@@ -64,15 +62,6 @@ def _pair() -> tuple[str, str]:
     entry = entry_of(FIRST_PAIR)
     first, second = (recorded(name) for name in entry.runs[:2]) if entry else ("", "")
     return first, second
-
-
-def _table(pair: tuple[str, str]) -> str:
-    if not all(pair):
-        return ""
-    try:
-        return comparison(compare.summary_of(pair[0]), compare.summary_of(pair[1]))
-    except TraceError:
-        return ""
 
 
 def launch_options(page: Page) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
@@ -82,6 +83,10 @@ class Runner:
         self.signals = Signals()
         self._turns = Turns()
         self._places = Places()
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Hold the device for the length of the block, first come, first served among all runs."""
+        return self._turns.turn()
 
     def warm_up(self) -> None:
         """Load the models offered first, so that the first click need not wait; a broken one shows on first use."""
@@ -176,7 +181,7 @@ def _summary(runs: Mapping[str, LiveRun]) -> str:
         return ""
     return finished(
         sum(run.passes for run in ended),
-        sum(sum(run.summary.nfe) for run in ended),
+        sum(run.calls for run in ended),
         max(run.end.seconds for run in ended if run.end is not None),
         any(run.end.stopped for run in ended if run.end is not None),
     )

@@ -111,20 +111,6 @@ API: dict[str, str] = {
 }
 COMPARE_COUNT = "runs must be a list of two to {most} configurations."
 
-SUMMARY_ROWS: dict[str, str] = {
-    "calls": "network calls, denoise + verify",
-    "tokens": "tokens written",
-    "per_call": "tokens per NFE",
-    "ms": "ms in all",
-    "revisions": "tokens revised after first appearing",
-    "thrown": "tokens re-noised",
-    "returned": "… came back the same / better / worse by AR / not judged",
-    "righted": "… with which an equation became right / wrong",
-    "equations": "equations right",
-    "answer": "final answer",
-}
-SUMMARY_TITLE = "whole run"
-TEXTS_TITLE = "Final text, differences marked"
 EXAMPLE_STATUS = "What plays is a recorded example run."
 
 

@@ -33,6 +33,8 @@ PLAYER_SCRIPTS = (
     "reader.js",
     "present.js",
     "player.js",
+    "compare_facts.js",
+    "compare_result.js",
 )
 PAGE_SCRIPTS = (
     "fields.js",

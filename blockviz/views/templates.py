@@ -5,7 +5,19 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from blockviz.views import attention, confidence, fill, life, life_chart, renoising, story, timeline
+from blockviz.views import (
+    attention,
+    comparison,
+    comparison_words,
+    confidence,
+    fill,
+    life,
+    life_chart,
+    progress,
+    renoising,
+    story,
+    timeline,
+)
 from blockviz.views.layout import (
     HEIGHT,
     LEGEND,
@@ -39,6 +51,7 @@ SCRIPTS = (
     "views_attention.js",
     "views_life.js",
     "views_timeline.js",
+    "views_progress.js",
     "ribbon.js",
 )
 """The browser side in `assets/`, in loading order, after Plotly's own script."""
@@ -81,7 +94,7 @@ def templates() -> dict[str, dict[str, Any]]:
 
 
 def panels() -> dict[str, dict[str, Any]]:
-    """What the player itself says: the inspector's chart with its words (`life`), and the `story` of a pass."""
+    """What the player itself says: the inspector's chart with its words (`life`), the `story`, and Compare."""
     return {
         "life": {
             "title": life_chart.TITLE,
@@ -96,4 +109,10 @@ def panels() -> dict[str, dict[str, Any]]:
             **life.constants(),
         },
         "story": story.constants(),
+        "compare": {
+            "rows": comparison_words.ROWS,
+            "words": comparison_words.WORDS,
+            "fields": comparison.field_names(),
+            "charts": progress.templates(),
+        },
     }
