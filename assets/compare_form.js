@@ -155,6 +155,13 @@
         const idle = !this.plan.applies(key, SIDES.indexOf(side));
         part.input.disabled = idle;
         part.input.title = idle ? this.plan.spec.words.idle : "";
+        if (key !== "preset") continue;
+        for (const option of part.input.options) {
+          const preset = this.plan.spec.presets.find((one) => one.name === option.value);
+          const refused = this.plan.refused(SIDES.indexOf(side), preset);
+          option.disabled = Boolean(refused);
+          option.title = refused || preset.label;
+        }
       }
     }
   }
@@ -304,7 +311,6 @@
             if (!runs.map((run) => put(run, name, text)).every(Boolean)) refused.push([name, text]);
           } else if (!SIDES.slice(0, count).includes(side) || !put(runs[SIDES.indexOf(side)], key, text)) refused.push([name, text]);
         }
-        for (const run of runs) if (!plan.applying(run).length) run.corrector = "none";
         take(runs);
         return problems.concat(complaints(spec, refused));
       },

@@ -45,7 +45,7 @@
     }
 
     applying(values) {
-      return this.spec.applies[this.spec.switches.map((name) => values[name]).join("/")] || [];
+      return this.spec.fields.map((one) => one.name).filter((name) => BlockViz.formTools.means(this.spec, name, values));
     }
 
     applies(key, i) {
@@ -55,7 +55,7 @@
     /* What the server is asked for: only settings that apply, a seed only where runs have their own. */
     config(i) {
       const values = this.values(i);
-      const settings = { predictor: values.predictor, corrector: values.corrector };
+      const settings = { predictor: values.predictor };
       for (const name of this.applying(values)) if (name !== "seed" && name in values) settings[name] = values[name];
       if (this.varied.includes("seed")) settings.seed = values.seed;
       return { model: this.spec.models.length ? values.model : "", settings };
@@ -113,15 +113,21 @@
       this.varied.sort((a, b) => this.keys().indexOf(a) - this.keys().indexOf(b));
     }
 
-    /* Keys in which the runs really differ, where they apply. */
+    /* Keys in which the runs really differ, where they apply; a sampler stands for all that it fixes. */
     differing() {
       const all = this.runs.map((run, i) => this.values(i));
       return this.keys().filter((key) => {
+        if (this.fixed.has(key) && !this.varied.includes(key)) return false;
         const used = all.filter((values, i) => this.applies(key, i));
         const values = used.map((one) => (key === "preset" ? (this.preset(one) || {}).name : one[key]));
-        if (key === "predictor" || key === "corrector") return this.varied.includes(key) && new Set(values).size > 1;
-        return new Set(values).size > 1;
+        return new Set(values).size > 1 && (key !== "preset" || this.varied.includes(key));
       });
+    }
+
+    /* Why a run cannot take a sampler with its model, or "". */
+    refused(i, preset) {
+      const offer = this.spec.models.find((one) => one.name === this.values(i).model);
+      return (offer && preset.refused && preset.refused[offer.process]) || "";
     }
   }
 
