@@ -6,7 +6,11 @@
 
   const GROUP = "compare";
   const SIDES = ["a", "b", "c", "d"];
+  const ALL = "all";
+  const NOTHING = "none";
   let expected = 0;
+  let bar = null;
+  let chosen = null; // what stands under each canvas; nobody chose: everything under two, nothing under more
   let given = false; // what stands in the sides was put there by a script, unknown to Gradio
 
   const bus = () => BlockViz.bus(GROUP);
@@ -27,7 +31,51 @@
     }
     const shelf = document.querySelector("#compare .bv-pair");
     if (shelf) shelf.dataset.count = shown.length;
+    lay(shown.length);
     return shown;
+  }
+
+  /** Three or four canvases are to be seen at once: one view under each, or none, unless all are asked for. */
+  function lay(count) {
+    const many = count > 2;
+    const under = many ? chosen || NOTHING : ALL;
+    for (const player of bus().players) {
+      player.frame.classList.toggle("is-brief", many && under !== ALL);
+      for (const { name, mount } of player._views) {
+        if (name !== "inspector") mount.classList.toggle("bv-put-away", under !== ALL && name !== under);
+      }
+    }
+    if (bar) {
+      bar.hidden = !many;
+      bar.querySelector("select").value = under;
+    }
+    bus().redraw();
+  }
+
+  /** Choose what stands under each of more than two canvases: a view by name, "all" or "none". */
+  function setUnder(name) {
+    const known = name === ALL || name === NOTHING || Object.hasOwn(BlockViz.templates || {}, name || "");
+    chosen = known ? name : null;
+    refresh();
+    return known;
+  }
+
+  /** The line above the canvases where that is chosen. */
+  function head(root) {
+    const { words } = BlockViz.panels.compare;
+    bar = root;
+    const choose = BlockViz.el("select", { class: "bv-pill", "data-testid": "under", "aria-label": words.under });
+    const put = (value, text) => choose.append(BlockViz.el("option", { value, text }));
+    put(NOTHING, words.under_nothing);
+    for (const [name, view] of Object.entries(BlockViz.templates)) put(name, view.title);
+    put(ALL, words.under_all);
+    choose.addEventListener("change", () => {
+      setUnder(choose.value);
+      BlockViz.permalink.note();
+    });
+    root.classList.add("bv-under");
+    root.append(BlockViz.el("span", { text: words.under }), choose);
+    refresh();
   }
 
   /** So many runs are about to come: their sides are shown before their first passes are there; 0 takes that back. */
@@ -62,5 +110,5 @@
     refresh();
   }
 
-  BlockViz.compare = { SIDES, players, refresh, expect, put, fed, show };
+  BlockViz.compare = { SIDES, players, refresh, expect, put, fed, show, head, setUnder, under: () => chosen };
 })();

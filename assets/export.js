@@ -76,7 +76,8 @@
     main.append(bar);
     BlockViz.Transport(bar, { group: "export" });
   }
-  main.append(shelf, footer());
+  const under = el("div", { class: "bv-export-comparison" });
+  main.append(shelf, under, footer());
   config.runs.forEach((run, index) => {
     const place = el("div", { class: "bv-player" });
     shelf.append(el("section", { class: "bv-card", "aria-label": run.title }, place));
@@ -86,11 +87,14 @@
     player.feed(read("bv-run-" + index));
   });
 
+  if (several) new BlockViz.Comparison(under, { group: "export" });
+
   /** Called once Plotly stands in the page. */
   function showViews() {
     BlockViz.Plotly = window.Plotly;
     BlockViz.views = views;
     for (const player of players) player.mountViews();
+    BlockViz.bus("export").redraw();
   }
 
   BlockViz.exported = { showViews, players };

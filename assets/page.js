@@ -178,6 +178,7 @@
   function form(root, options, emit) {
     const control = BlockViz.forms[options.form](root, { ...JSON.parse(options.spec), alive: options.alive }, emit);
     forms[options.form] = { ...control, root, open: () => emit("open", {}) };
+    if (options.form === "compare") BlockViz.compare.form = control.read;
     hooks(root, (document.body.dataset.bvTab || "explore") === options.form);
     BlockViz.permalink.join(options.form, { ...control, root });
     return { feed: control.answer };
@@ -233,10 +234,22 @@
 
   function result(root, options, emit) {
     const control = new BlockViz.Comparison(root, { ...options, emit });
+    BlockViz.comparisonScorer = () => control.scorer;
     return { feed: (text) => control.answer(text) };
   }
 
-  BlockViz.parts = { header, form, player, transport, result };
+  function seeds(root, options, emit) {
+    const control = new BlockViz.ManySeeds(root, options, emit);
+    BlockViz.seedsOver = () => control.over();
+    return { feed: (text) => control.answer(text) };
+  }
+
+  function sides(root) {
+    BlockViz.compare.head(root);
+    return { feed() {} };
+  }
+
+  BlockViz.parts = { header, form, player, transport, sides, result, seeds };
   BlockViz.showTab = showTab;
   BlockViz.tabNow = () => document.body.dataset.bvTab || "explore";
   BlockViz.chooseTheme = chooseTheme;

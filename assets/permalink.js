@@ -7,7 +7,7 @@
   const VERSION = "2";
   const READ = ["1", "2"]; // version 1 named every value of both sides of Compare; that is still a way to say it
   const CALM_MS = 400; // browsers refuse an address that changes with every pass
-  const OWN = ["v", "tab", "pass", "theme", "align", "pace", "present"];
+  const OWN = ["v", "tab", "pass", "theme", "align", "pace", "present", "view"];
   const ALONE = "canvas"; // presented without a view
   const KEPT = ["__theme"]; // Gradio's own
   const HAS_FORM = ["explore", "compare"];
@@ -57,6 +57,7 @@
       query.set("pass", String(bus.pass));
       if (bus.alignment) query.set("align", bus.alignment);
       if (bus.pace !== "pass") query.set("pace", bus.pace);
+      if (tab === "compare" && BlockViz.compare.under()) query.set("view", BlockViz.compare.under());
       if (BlockViz.present.on) query.set("present", BlockViz.present.view || ALONE);
     }
     const theme = BlockViz.chosenTheme();
@@ -119,6 +120,7 @@
     else if (link.pace !== null) useless("pace");
     if (Object.hasOwn(BlockViz.align.AXES, link.align || "")) bus.setAlignment(link.align);
     else if (link.align !== null) useless("align");
+    if (link.view !== null && !(name === "compare" && BlockViz.compare.setUnder(link.view))) useless("view");
     const view = link.present === ALONE ? "" : link.present;
     const shown = view === "" || Object.hasOwn(BlockViz.templates || {}, view || "");
     if (link.present !== null && !shown) useless("present");

@@ -13,6 +13,8 @@ import gradio as gr
 
 from blockviz.sampling.settings import SettingsError
 from blockviz.sampling.trace import Trace
+from blockviz.ui import many_seeds
+from blockviz.ui.compare_words import SEEDS
 from blockviz.ui.controls import SIDES, FormError, read_compare
 from blockviz.ui.measuring import measure
 from blockviz.ui.player_component import part, player
@@ -21,6 +23,7 @@ from blockviz.ui.serving import Asset
 
 PLACE = "compare"
 OVER = "() => { window.BlockViz.over('compare'); }"
+SEEDS_OVER = "() => { window.BlockViz.seedsOver(); }"
 SHOW = "() => { window.BlockViz.compare.show(); }"
 """For an event that has put runs into the sides: shows the tab with them."""
 
@@ -62,12 +65,23 @@ def build(runner: Runner, files: dict[str, Asset], spec: str, examples: tuple[st
             "form", files, classes="bv-card", elem_id="compare-form", form=PLACE, spec=spec, alive=alive
         )
         part("transport", files, classes="bv-card", elem_id="compare-transport", group=PLACE)
+        part("sides", files, elem_id="compare-under")
         with gr.Row(elem_classes=["bv-pair"]):
             players = tuple(
                 player(files, group=PLACE, suffix="-" + side, elem_id="player-" + side) for side in SIDES
             )
         scorers = [offer.name for offer in runner.shelf.offers()]
         result = part("result", files, elem_id="compare-result", group=PLACE, scorers=scorers)
+        study = part(
+            "seeds",
+            files,
+            classes="bv-card",
+            elem_id="compare-seeds",
+            words=SEEDS,
+            counts=many_seeds.COUNTS,
+            usual=many_seeds.USUAL,
+            models=len(scorers),
+        )
     screen = Screen(players)
 
     def open_tab() -> tuple[str, ...]:
@@ -93,6 +107,12 @@ def build(runner: Runner, files: dict[str, Asset], spec: str, examples: tuple[st
     def stop(request: gr.Request) -> None:
         runner.signals.stop(request.session_hash or "", PLACE)
 
+    def many(event: gr.EventData, request: gr.Request) -> Iterator[str]:
+        yield from many_seeds.updates(runner, request.session_hash or "", event._data)
+
+    def stop_many(request: gr.Request) -> None:
+        runner.signals.stop(request.session_hash or "", many_seeds.PLACE)
+
     hidden = {"show_progress": "hidden", "api_visibility": "private"}
     run = form.generate(
         generate,
@@ -106,4 +126,7 @@ def build(runner: Runner, files: dict[str, Asset], spec: str, examples: tuple[st
     form.stop(stop, None, None, queue=False, concurrency_limit=None, **hidden)
     form.open(open_tab, None, [*players[:2]], concurrency_limit=None, **hidden)
     result.measure(read, None, result, concurrency_limit=None, **hidden)
+    ran = study.study(many, None, study, concurrency_limit=None, **hidden)
+    ran.then(None, None, None, js=SEEDS_OVER, **hidden)
+    study.stop(stop_many, None, None, queue=False, concurrency_limit=None, **hidden)
     return screen

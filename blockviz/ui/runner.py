@@ -84,6 +84,25 @@ class Runner:
         self._turns = Turns()
         self._places = Places()
 
+    def arrive(self) -> object:
+        """Join the line of those that run at once; the ticket goes back with `leave`."""
+        return self._places.arrive()
+
+    def leave(self, ticket: object) -> None:
+        """Make room for who waits next."""
+        self._places.leave(ticket)
+
+    def wait(self, ticket: object, signal: Signal) -> Iterator[int]:
+        """Yield now and then how many are ahead, until the ticket's turn has come or the signal is set."""
+        ahead = self._places.ahead(ticket)
+        told, when = 0, 0.0
+        while ahead and not signal.is_set():
+            now = time.monotonic()
+            if ahead != told or now - when > REPEAT_SECONDS:
+                yield ahead
+                told, when = ahead, now
+            ahead = self._places.ahead(ticket, seconds=0.2)
+
     def turn(self) -> AbstractContextManager[None]:
         """Hold the device for the length of the block, first come, first served among all runs."""
         return self._turns.turn()
@@ -106,7 +125,8 @@ class Runner:
         signal = self.signals.begin(session, place)
         ticket = self._places.arrive()
         try:
-            yield from self._wait(ticket, signal)
+            for ahead in self.wait(ticket, signal):
+                yield Update("waiting", waiting(ahead))
             yield from self._run(requests, signal)
         except (FormError, SettingsError) as error:
             yield refusal(error)
@@ -117,16 +137,6 @@ class Runner:
             signal.set()
             self._places.leave(ticket)
             self.signals.end(session, place, signal)
-
-    def _wait(self, ticket: object, signal: Signal) -> Iterator[Update]:
-        ahead = self._places.ahead(ticket)
-        told, when = 0, 0.0
-        while ahead and not signal.is_set():
-            now = time.monotonic()
-            if ahead != told or now - when > REPEAT_SECONDS:
-                yield Update("waiting", waiting(ahead))
-                told, when = ahead, now
-            ahead = self._places.ahead(ticket, seconds=0.2)
 
     def _run(self, requests: Mapping[str, Request | ForkRequest], signal: Signal) -> Iterator[Update]:
         for request in requests.values():

@@ -43,6 +43,7 @@ PAGE_SCRIPTS = (
     "compare_plan.js",
     "compare_form.js",
     "compare.js",
+    "compare_seeds.js",
     "permalink.js",
     "page.js",
 )

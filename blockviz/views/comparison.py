@@ -6,14 +6,13 @@ the end token.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from blockviz.base.token_counts import distinct, entropy
 from blockviz.sampling.passes import STATE_CODE, Check
 from blockviz.sampling.settings import FIELDS
 from blockviz.sampling.trace import Trace
@@ -80,21 +79,6 @@ def facts(trace: Trace) -> Facts:
         answer=answer,
         verdict=verdict,
     )
-
-
-def entropy(tokens: Sequence[int]) -> float:
-    """Shannon entropy in nats of how often each token occurs in a text; 0 for an empty one.
-
-    Low values give away repetitive text, which a likelihood alone rewards.
-    """
-    counts = Counter(tokens).values()
-    return -sum(count / len(tokens) * math.log(count / len(tokens)) for count in counts) + 0.0
-
-
-def distinct(tokens: Sequence[int], n: int) -> tuple[int, int]:
-    """How many different n-grams of tokens a text has, and how many n-grams there are."""
-    grams = [tuple(tokens[i : i + n]) for i in range(len(tokens) - n + 1)]
-    return len(set(grams)), len(grams)
 
 
 def revised(trace: Trace) -> NDArray[np.int64]:

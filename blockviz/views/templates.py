@@ -15,6 +15,7 @@ from blockviz.views import (
     life_chart,
     progress,
     renoising,
+    seeds,
     story,
     timeline,
 )
@@ -52,6 +53,7 @@ SCRIPTS = (
     "views_life.js",
     "views_timeline.js",
     "views_progress.js",
+    "views_seeds.js",
     "ribbon.js",
 )
 """The browser side in `assets/`, in loading order, after Plotly's own script."""
@@ -114,5 +116,6 @@ def panels() -> dict[str, dict[str, Any]]:
             "words": comparison_words.WORDS,
             "fields": comparison.field_names(),
             "charts": progress.templates(),
+            "seeds": seeds.templates(),
         },
     }

@@ -72,3 +72,88 @@ def test_more_than_four_runs_are_refused(visit: Visit, site: str) -> None:
         "() => { try { BlockViz.compare.put(Array(5).fill('x')); } catch (error) { return error.message; } }"
     )
     assert said == "Compare shows 1 to 4 runs"
+
+
+def test_four_runs_from_one_click_with_their_figures(visit: Visit, site: str) -> None:
+    page = visit(site)
+    open_compare(page)
+    page.get_by_test_id("ready-noise-2-16").click()
+    expect(page.get_by_test_id("status")).to_contain_text("network calls")
+    page.wait_for_function(
+        "BlockViz.state().players.length === 4 && BlockViz.state().players.every((p) => p.ended)"
+    )
+    expect(page.get_by_test_id("differs-form")).to_have_text("The runs differ in model, steps per block.")
+    expect(page.get_by_test_id("differs")).to_have_text("The runs shown differ in model, steps per block.")
+    row = page.locator("[data-testid=summary] [data-row=nll] td")
+    expect(row.nth(3)).not_to_have_text("…")
+    assert row.count() == 4
+    assert page.locator("[data-testid=chart-placed] .bv-progress-dot:visible").count() == 4
+    # The canvases alone, until a view is chosen; the address knows.
+    assert page.locator(".bv-pair .bv-view:visible").count() == 0
+    page.get_by_test_id("under").select_option("confidence")
+    expect(page.locator(".bv-pair .bv-view:visible")).to_have_count(4)
+    page.wait_for_function("new URLSearchParams(location.search).get('view') === 'confidence'")
+    # A run less, and a setting of one run only.
+    page.get_by_test_id("remove-d").click()
+    page.get_by_test_id("vary").select_option("seed")
+    page.get_by_test_id("seed-c").fill("8")
+    expect(page.get_by_test_id("differs-form")).to_contain_text("seed")
+    page.get_by_test_id("generate").click()
+    page.wait_for_function(
+        "BlockViz.state().players.length === 3 && BlockViz.state().players.every((p) => p.ended)"
+    )
+    expect(page.get_by_test_id("generate")).to_be_enabled()
+    seeds = page.evaluate("BlockViz.bus('compare').loaded.map((player) => player.run.header.settings.seed)")
+    assert seeds[0] == seeds[1] != seeds[2] == 8
+    # What was shared once more is shared by all.
+    page.get_by_test_id("share-model").click()
+    page.get_by_test_id("shared").locator("summary").click()
+    expect(page.get_by_test_id("model")).to_be_visible()
+    expect(page.get_by_test_id("model")).to_have_value("math-masked")
+
+
+def test_the_cache_changes_the_time_and_no_token(visit: Visit, site: str) -> None:
+    page = visit(site)
+    open_compare(page)
+    page.get_by_test_id("ready-cache").click()
+    page.wait_for_function(
+        "BlockViz.bus('compare').loaded.some((p) => p.run.header.settings.use_cache === false)"
+    )
+    expect(page.get_by_test_id("generate")).to_be_enabled()
+    expect(page.get_by_test_id("same-tokens")).to_contain_text("Every run wrote the same")
+    expect(page.get_by_test_id("same-tokens")).to_contain_text("Time of all passes: A ")
+    assert page.locator("[data-testid=final-texts] mark").count() == 0
+
+
+def test_many_seeds_show_spread_and_what_can_be_told(visit: Visit, site: str) -> None:
+    page = visit(site)
+    open_compare(page)
+    page.get_by_test_id("seed-count").select_option("10")
+    page.get_by_test_id("seeds-run").click()
+    expect(page.get_by_test_id("seeds-status")).to_have_text("Done: 10 seeds.")
+    expect(page.locator("[data-testid=seeds-table] [data-row=right] td").last).to_contain_text("cannot tell")
+    expect(page.get_by_test_id("seeds-method")).to_contain_text("Newcombe")
+    for name in ("right", "nll", "entropy", "nfe"):
+        expect(page.get_by_test_id("seeds-" + name).locator(".main-svg").first).to_be_visible()
+    dots = page.evaluate(
+        "document.querySelector('[data-testid=seeds-nll] .bv-view-plot').data.map((line) => line.x.length)"
+    )
+    assert dots == [10, 10, 2]
+    page.get_by_test_id("seed-count").select_option("200")
+    page.get_by_test_id("seeds-run").click()
+    expect(page.get_by_test_id("seeds-status")).to_contain_text("of 400 runs")
+    page.get_by_test_id("seeds-stop").click()
+    expect(page.get_by_test_id("seeds-status")).to_contain_text("Stopped")
+    expect(page.get_by_test_id("seeds-run")).to_be_enabled()
+
+
+def test_hostile_texts_are_text_in_the_comparison(visit: Visit, site: str) -> None:
+    page = visit(site)
+    open_compare(page)
+    runs = [fake_run(length=48, prompt_length=8, seed=seed, run=f"h{seed}") for seed in (3, 4)]
+    page.evaluate("(texts) => BlockViz.compare.put(texts)", [text(run) for run in runs])
+    shown = page.get_by_test_id("final-texts")
+    expect(shown).to_contain_text("B: ")
+    assert page.locator("[data-testid=final-texts] mark").count() > 1
+    assert page.locator("#compare-result img, #compare-result script").count() == 0
+    assert page.evaluate("window.hit") is None

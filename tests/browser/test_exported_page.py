@@ -186,3 +186,16 @@ def test_hover_works_in_an_exported_page(opened: Any, tmp_path: Path) -> None:
     tip = page.locator(".bv-tip")
     tip.wait_for()
     assert "position 23 of 64 · block 2" in tip.inner_text()
+
+
+def test_several_runs_have_their_figures_and_charts_below(opened: Any) -> None:
+    runs = [fake_run(process, seed=seed) for seed, process in enumerate(["masked", "uniform"])]
+    page = opened(exported(runs))
+    until(page, "document.querySelectorAll('[data-testid^=chart-] .main-svg').length >= 3")
+    assert page.get_by_test_id("summary").locator("[data-row=calls] td").count() == 3
+    assert page.get_by_test_id("summary").locator("[data-row=nll]").count() == 0, "no model can be asked here"
+    assert page.locator("[data-testid=final-texts] mark").count() > 0
+    page.select_option("[data-testid=align]", "share")
+    page.keyboard.press("End")
+    until(page, "BlockViz.state().players.every((player) => player.pass === player.passes - 1)")
+    assert page.locator(".bv-progress-dot:not([hidden])").count() == 6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +15,6 @@ from blockviz.sampling.trace import Trace
 from blockviz.views.comparison import (
     differences,
     differing,
-    distinct,
-    entropy,
     facts,
     field_names,
     final_positions,
@@ -91,13 +88,6 @@ def test_the_final_answer_carries_its_verdict(verdict: Any) -> None:
     found = facts(trace(shown([5], ["committed"], checks=checks)))
     assert (found.answer, found.verdict) == (("42", verdict) if verdict else ("", ""))
     assert found.equations == (1, 2)
-
-
-def test_entropy_and_different_n_grams() -> None:
-    assert entropy([]) == entropy([3]) == entropy([3, 3, 3]) == 0.0
-    assert entropy([1, 2, 3, 4]) == pytest.approx(math.log(4))
-    assert distinct([1, 2, 1, 2, 1], 2) == (2, 4)
-    assert distinct([1], 2) == (0, 0)
 
 
 def test_what_runs_differ_in() -> None:
