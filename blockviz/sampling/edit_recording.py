@@ -108,7 +108,8 @@ def _restate(recorder: Recorder, touch: Touch) -> None:
     states[touch.unopened] = S["unopened"]
     if window is not None and touch.free is not None:
         here = slice(window.segment.start, window.segment.stop)
-        closed = settled[here][window.free].all()
+        kept = slice(window.segment.start, window.segment.keep)
+        closed = settled[kept][window.free[: window.segment.keep - window.segment.start]].all()
         window.free = touch.free
         if closed and not touch.renoised[here].any():
             recorder.settle()

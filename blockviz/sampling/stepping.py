@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from blockviz.diffusion.draws import GeneratorDraws
 from blockviz.sampling.denoiser import forbidden_ids
@@ -21,6 +22,8 @@ from blockviz.sampling.passes import Pass
 from blockviz.sampling.plans import is_guided
 from blockviz.sampling.rewinding import Point
 from blockviz.sampling.settings import SamplerSettings, validate
+
+Mask = NDArray[np.bool_]
 
 UNDER_REVIEW = ("propose", "verify")
 """Phases after which the step is not over: the block is a clean proposal whose re-noising is still to come."""
@@ -59,18 +62,22 @@ def step_in(point: Point, edit: Edit, entry: Pass, recorded: NDArray[np.int32] |
     device = job.frozen.device
     job.frozen[0] |= torch.from_numpy(marks["frozen"]).to(device)
     job.frozen[0] &= ~torch.from_numpy(marks["released"]).to(device)
-    free = _change_window(job, marks["renoised"], entry)
+    free = _change_window(job, marks["renoised"], marks["forced"])
     touch = Touch(tokens=tokens, free=free, **marks)
     return record_edit(point.recorder, entry, touch) if point.recording else entry
 
 
 @dataclass(frozen=True)
 class _Kinds:
-    """Bool [L]: what may be written now (or could be, were it not frozen), later, or could be earlier."""
+    """Bool [L]: what may be written now (or could be, were it not frozen); else only later; else what is written.
 
-    now: NDArray[np.bool_]
-    later: NDArray[np.bool_]
-    earlier: NDArray[np.bool_]
+    `again` is whatever a later segment writes, be it for the first time or, at a seam, once more.
+    """
+
+    now: Mask
+    later: Mask
+    earlier: Mask
+    again: Mask
 
 
 def _kinds(job: Job) -> _Kinds:
@@ -81,8 +88,9 @@ def _kinds(job: Job) -> _Kinds:
         here = "now" if one is segment else place
         marks[here][one.start : one.stop] |= one.free[0].cpu().numpy()
         place = "later" if one is segment else place
-    marks["later"] &= ~marks["now"]
-    marks["earlier"] &= ~marks["now"] & ~marks["later"]
+    marks["again"] = marks["later"].copy()
+    marks["earlier"] &= ~marks["now"]
+    marks["later"] &= ~marks["now"] & ~marks["earlier"]
     return _Kinds(**marks)
 
 
@@ -110,7 +118,11 @@ def _check(point: Point, edit: Edit, entry: Pass, kinds: _Kinds) -> None:
             "re-noise after that, or force or freeze tokens here."
         )
     held_or_let = np.array([*edit.freeze, *edit.release], dtype=np.int64)
-    _refuse(held_or_let, kinds.earlier, "{} {is} in text that is finished, which no later pass writes.")
+    _refuse(
+        held_or_let,
+        kinds.earlier & ~kinds.again,
+        "{} {is} in text that is finished, which no later pass writes.",
+    )
     _refuse(np.array(edit.release, dtype=np.int64), ~frozen, "{} {is} not frozen.")
     forced = np.zeros(job.length, dtype=bool)
     forced[[position for position, _ in edit.force]] = True
@@ -138,7 +150,7 @@ def _check(point: Point, edit: Edit, entry: Pass, kinds: _Kinds) -> None:
         )
 
 
-def _refuse(positions: NDArray[np.int64], where: NDArray[np.bool_], words: str) -> None:
+def _refuse(positions: NDArray[np.int64], where: Mask, words: str) -> None:
     """Raise EditError with the `words` if any of the positions is one of those marked in `where` bool [L]."""
     found = {int(position) for position in positions if where[position]}
     if not found:
@@ -189,28 +201,34 @@ def _change_settings(point: Point, settings: SamplerSettings, edit: Edit) -> Non
     if now is None:
         return
     index = next(i for i, segment in enumerate(job.segments) if segment is now.segment)
-    rest = plan(model, settings, ~job.given.cpu())[index + 1 :]
+    mine, *rest = plan(model, settings, ~job.given.cpu())[index:]
     job.segments[index + 1 :] = [on_device(one, job.denoiser.device) for one in rest]
-    corrected, total = settings.corrector != "none", len(now.segment.steps)
-    if now.segment.predictor != "autoregressive":
-        now.steps = [
-            (i, replace(level, guided=corrected and is_guided(i, total, settings.warmup, settings.every)))
-            for i, level in now.steps
-        ]
+    # The steps under way keep their noise levels; which of them are corrected is as the new settings have it.
+    corrected, total = any(level.guided for level in mine.steps), len(now.segment.steps)
+    now.steps = [
+        (i, replace(level, guided=corrected and is_guided(i, total, settings.warmup, settings.every)))
+        for i, level in now.steps
+    ]
 
 
-def _change_window(job: Job, renoised: NDArray[np.bool_], entry: Pass) -> NDArray[np.bool_] | None:
+def _change_window(job: Job, renoised: Mask, forced: Mask) -> Mask | None:
     """Bring the segment in progress to what the edit left; bool [W] what may be written in it, None where none is."""
     now = job.now
     if now is None:
         return None
     segment = now.segment
     here = slice(segment.start, segment.stop)
+
+    def window(mask: Mask) -> Tensor:
+        return torch.from_numpy(mask[here]).to(now.free.device).unsqueeze(0)
+
     now.free = segment.free & ~job.frozen[:, here]
-    again = torch.from_numpy(renoised[here]).to(now.free.device).unsqueeze(0)
-    now.noise = (now.noise | again) & now.free
-    if bool(again.any()) and not now.steps:
-        now.steps.append((len(segment.steps) - 1, segment.steps[-1]))
+    now.noise = (now.noise & ~window(forced) | window(renoised)) & now.free
+    if renoised[here].any():
+        # A threshold may reveal as little as one position in a step; the last step of all others leaves no noise.
+        needed = int(now.noise.sum()) if segment.predictor == "threshold" else 1
+        last = (len(segment.steps) - 1, segment.steps[-1])
+        now.steps += [last] * (needed - len(now.steps))
     elif not bool(now.free.any()):
         now.steps.clear()
     return now.free[0].cpu().numpy()

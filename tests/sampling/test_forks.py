@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +15,16 @@ from blockviz.sampling.run import stream
 from blockviz.sampling.settings import SamplerSettings, SettingsError
 from blockviz.sampling.trace import Trace
 from tests.sampling.small_models import tiny_model
-from tests.sampling.test_run import MODES, PROMPT, run
+from tests.sampling.test_run import ALL_MODES, PROMPT, run
 
 S, R = STATE_CODE, REASON_CODE
 PROCESSES = ["masked", "uniform"]
+WITHIN = [
+    {"context": "canvas", "predictor": "confident", "steps": 5},
+    {"context": "bidirectional", "predictor": "confident"},
+    {"context": "bidirectional", "predictor": "threshold", "threshold": 0.3},
+]
+EVERY = [*ALL_MODES, *(("masked", options) for options in WITHIN)]
 FREE_OF_NOISE = ("revealed", "kept", "proposed", "committed", "after_end")
 
 
@@ -40,11 +47,10 @@ def middle(trace: Trace, phase: str, skip: int = 0) -> int:
     return [k for k, entry in enumerate(trace.passes) if entry.phase == phase][skip]
 
 
-@pytest.mark.parametrize("process", PROCESSES)
-@pytest.mark.parametrize("mode", MODES)
-def test_an_edit_that_changes_nothing_goes_on_as_the_parent_did_bit_for_bit(process: str, mode: str) -> None:
+@pytest.mark.parametrize(("process", "options"), EVERY, ids=str)
+def test_an_empty_edit_goes_on_as_the_parent_did_bit_for_bit(process: str, options: dict[str, Any]) -> None:
     model = tiny_model(process)
-    parent = run(model, **MODES[mode])
+    parent = run(model, **options)
     for at in range(0, len(parent.passes), 5):
         child = fork(model, parent, Edit(at))
         assert same(child.passes[: at + 1], parent.passes[: at + 1])
@@ -247,7 +253,41 @@ def test_a_stopped_run_goes_on_to_its_end() -> None:
     assert same(rest_of(child, len(stopped.passes) + 1), rest_of(whole, len(stopped.passes)))
 
 
-MODE_NAMES = ["ar", "prefix", "none", "ar_nll", "kld", "random", "whole canvas"]
+@pytest.mark.parametrize(
+    "options", [{"predictor": "threshold", "threshold": 0.9}, {"predictor": "confident"}], ids=str
+)
+def test_samplers_that_count_fill_whatever_is_re_noised(options: dict[str, Any]) -> None:
+    model = tiny_model("masked")
+    parent = run(model, **options)
+    at = middle(parent, "commit", 2)
+    start, stop = parent.passes[at].start, parent.passes[at].stop
+    again = fork(model, parent, Edit(at, renoise=tuple(range(start, stop))))
+    assert 12 not in again.passes[-1].tokens
+    own = [entry for entry in rest_of(again, at + 2) if entry.block == parent.passes[at].block]
+    assert [entry.phase for entry in own].count("commit") == 1
+    revealed = [int((entry.reasons == R["revealed"]).sum()) for entry in own if entry.phase == "denoise"]
+    assert sum(revealed) == stop - start
+    assert all(revealed)
+    # What is forced is no noise any more: nothing is left to reveal, and no call is spent on it.
+    whole = run(model, context="canvas", predictor="confident", steps=8)
+    early = middle(whole, "denoise", 1)
+    noise = [i for i, state in enumerate(whole.passes[early].states) if state == S["noise"]]
+    full = fork(model, whole, Edit(early, force=tuple((position, 3) for position in noise)))
+    assert [entry.phase for entry in rest_of(full, early + 1)] == ["edit", "commit"]
+    assert full.passes[-1].nfe_denoise == whole.passes[early].nfe_denoise
+
+
+def test_a_seam_leaves_alone_what_is_frozen_in_finished_text() -> None:
+    model = tiny_model("masked")
+    parent = run(model, predictor="confident", seams="renoise", seam_width=3)
+    at = middle(parent, "commit", 1)
+    position = parent.passes[at].stop - 1
+    held = fork(model, parent, Edit(at, freeze=(position,)))
+    token = parent.passes[at].tokens[position]
+    assert {int(entry.tokens[position]) for entry in rest_of(held, at)} == {int(token)}
+    opened = next(k for k in range(at, len(held.passes)) if held.passes[k].phase == "renoise")
+    assert held.passes[opened].states[position - 1] == S["renoised"]
+    assert held.passes[opened].states[position] == S["committed"]
 
 
 @st.composite
@@ -276,14 +316,15 @@ def edits(draw: st.DrawFn, trace: Trace) -> Edit:
 
 
 @settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
-@given(data=st.data(), process=st.sampled_from(PROCESSES), mode=st.sampled_from(MODE_NAMES))
+@given(data=st.data(), mode=st.sampled_from(EVERY))
 def test_every_edit_holds_what_it_says_and_replays_from_its_file(
-    data: st.DataObject, process: str, mode: str, tmp_path_factory: pytest.TempPathFactory
+    data: st.DataObject, mode: tuple[str, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    process, options = mode
     model = tiny_model(process)
-    trace = run(model, **{"steps": 2, **MODES[mode]})
+    trace = run(model, **{"steps": 2, **options})
     made = 0
     for _ in range(2):
         edit = data.draw(edits(trace))
