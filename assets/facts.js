@@ -109,7 +109,8 @@
       const corrector = settings.corrector || "none";
       const guided = corrector !== "none" && settings.predictor !== "autoregressive";
       const edited = Boolean(run.header.fork);
-      const key = [masked, guided, corrector, settings.predictor, edited].join();
+      const seams = settings.seams !== undefined && settings.seams !== "none" && run.plan.widest < run.length;
+      const key = [masked, guided, corrector, settings.predictor, edited, seams].join();
       if (key === this._key) return;
       this._key = key;
       const items = [["prompt", "prompt"], ["unopened", "not opened"]];
@@ -121,7 +122,7 @@
         const words = BlockViz.WORDS.score[corrector] || BlockViz.WORDS.score.none;
         const score = corrector === "random" ? "" : `, ${words.name}${words.unit ? ` in ${words.unit}` : ""}`;
         items.push(["renoised", "re-noised" + score]);
-      } else if (edited) items.push(["renoised", "re-noised"]);
+      } else if (edited || seams) items.push(["renoised", "re-noised"]);
       items.push(["committed", "committed"], ["after_end", "after the end"]);
       const story = BlockViz.panels && BlockViz.panels.story;
       if (guided && story && story.verifiers.includes(corrector)) items.push(["other", story.player.legend]);

@@ -246,7 +246,8 @@
     return part;
   }
 
-  function tryLine(spec, area) {
+  /* Example prompts, and how gaps are written; `choose` takes the sampler that an example is meant for. */
+  function tryLine(spec, area, choose) {
     const line = make("div", "bvc-try");
     if (!spec.examples.length) return line;
     line.append(make("span", "", spec.words.try));
@@ -257,9 +258,11 @@
       button.addEventListener("click", () => {
         area.value = example.text;
         area.dispatchEvent(new Event("input", { bubbles: true }));
+        if (example.preset && choose) choose(example.preset);
       });
       line.append(button);
     }
+    if (choose) line.append(make("p", "bvc-note", spec.words.gaps));
     return line;
   }
 
@@ -282,7 +285,7 @@
     const heads = values.record_attention === "heads" ? offer && offer.heads : 1;
     const keys = values.length || (offer && offer.length);
     if (values.record_attention === "none" || !heads || !keys) return "";
-    const queries = values.predictor === "autoregressive" ? 1 : Math.min(values.block_size, keys);
+    const queries = values.predictor === "autoregressive" ? 1 : values.context === "canvas" ? keys : Math.min(values.block_size, keys);
     const sizes = { queries, keys, heads, bytes: BlockViz.Ribbon.sizeWords(queries * keys * heads) };
     return BlockViz.viewTools.fill(spec.words["attention_" + values.record_attention], sizes);
   }

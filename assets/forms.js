@@ -46,11 +46,7 @@
       label.title = preset.label;
       label.append(radio, make("span", "", preset.short));
       segments.append(label);
-      radio.addEventListener("change", () => {
-        Object.assign(values, preset.fixed);
-        for (const name of Object.keys(preset.fixed)) if (parts[name]) parts[name].set(values[name]);
-        refresh();
-      });
+      radio.addEventListener("change", () => choose(preset.name));
     }
     parts.preset = field("preset", spec.words.preset, "", segments);
 
@@ -68,6 +64,16 @@
 
     function changed() {
       for (const definition of spec.fields) values[definition.name] = parts[definition.name].get();
+      refresh();
+    }
+
+    /* Take what the sampler of that name fixes, unless the model's noise refuses it. */
+    function choose(name) {
+      const preset = spec.presets.find((candidate) => candidate.name === name);
+      const offer = spec.models.find((candidate) => candidate.name === model.value);
+      if (!preset || (offer && preset.refused[offer.process])) return;
+      Object.assign(values, preset.fixed);
+      for (const field of Object.keys(preset.fixed)) if (parts[field]) parts[field].set(values[field]);
       refresh();
     }
 
@@ -138,6 +144,7 @@
         else values[name] = value;
         if (name !== "model" && parts[name]) parts[name].set(value);
       },
+      choose,
       read() {
         const settings = { predictor: values.predictor };
         for (const name of applying()) {
@@ -291,7 +298,7 @@
     const { go, stop, status } = buttons(spec, spec.words.generate);
     const actions = make("div", "bvc-actions");
     actions.append(go, stop);
-    prompt.help.replaceWith(tryLine(spec, prompt.input));
+    prompt.help.replaceWith(tryLine(spec, prompt.input, config.choose));
     config.main.className = "bvc-main";
     form.append(config.parts.model.element, prompt.element, config.parts.preset.element);
     const foot = make("div", "bvc-foot");

@@ -80,6 +80,21 @@ EXAMPLE_PROMPTS: tuple[Example, ...] = (
 )
 
 
+@dataclass(frozen=True)
+class GapExample:
+    """A text with gaps for the page, with a short label and the sampler that shows best what it is about."""
+
+    label: str
+    prompt: str
+    preset: str
+
+
+GAP_EXAMPLES: tuple[GapExample, ...] = (
+    # The right answer is 28: who sees both sides bends the steps to the answer that is given, AR cannot.
+    GapExample("Backwards", EXAMPLE_PROMPTS[0].prompt + " [[15]] #### 30", "canvas"),
+)
+
+
 def _plain(prompt: str) -> str:
     return " ".join(_WORD.findall(prompt.lower()))
 

@@ -211,7 +211,8 @@ def legend(trace: Trace) -> tuple[tuple[str, str], ...]:
     states += ["proposed"] if guided else []
     states += ["revealed"]
     states += ["kept"] if diffusion else []
-    states += ["renoised"] if guided or trace.header.fork is not None else []
+    seams = diffusion and settings.seams != "none" and settings.context != "canvas"
+    states += ["renoised"] if guided or seams or trace.header.fork is not None else []
     states += ["committed", "after_end"]
     labels = dict(STATE_LABELS)
     if guided and settings.corrector in SCORES:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from blockviz.evaluation.tasks import Example
+from blockviz.evaluation.tasks import GAP_EXAMPLES, Example
 from blockviz.sampling.passes import End, Header, Pass
 from blockviz.sampling.settings import (
     APPLIES,
@@ -173,8 +173,12 @@ def _spec(choices: Choices, example: Header | None) -> dict[str, Any]:
         "predictors": [choice.value for choice in FIELDS["predictor"].choices],
         "applies": APPLIES,
         "examples": [
-            {"label": prompt.label.lower(), "text": prompt.prompt}
+            {"label": prompt.label.lower(), "text": prompt.prompt, "preset": ""}
             for prompt in choices.prompts[:SHOWN_EXAMPLES]
+        ]
+        + [
+            {"label": gap.label.lower(), "text": gap.prompt, "preset": gap.preset}
+            for gap in (GAP_EXAMPLES if choices.prompts else ())
         ],
         "prompt": example.prompt if example else choices.prompts[0].prompt if choices.prompts else "",
         "seed": {

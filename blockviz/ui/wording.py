@@ -9,11 +9,13 @@ TABS: dict[str, str] = {"explore": "Explore", "compare": "Compare"}
 FORM: dict[str, str] = {
     "model": "Model",
     "prompt": "Prompt",
+    "gaps": "[[12]] is a gap of 12 tokens to fill, [[]] the rest of the canvas, [[40=7]] puts 7 at position 40; "
+    "all other text stays. The samplers “Canvas” and “Blockwise” see what stands behind a gap.",
     "preset": "Sampler",
     "attention_mean": "Up to {queries} queries × {keys} keys = {bytes} in each network call.",
     "attention_heads": "Up to {queries} queries × {keys} keys × {heads} heads = {bytes} in each network call.",
     "own_sampler": "A sampler of your own: no preset has these settings.",
-    "more": "Corrector, schedule, cache, recording",
+    "more": "What it sees, corrector, seams, cache, recording",
     "settings": "Settings",
     "try": "Try:",
     "die": "Draw another seed",
