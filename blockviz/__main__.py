@@ -1,4 +1,4 @@
-"""The command line: `python -m blockviz {models, sample, fork, evaluate, train, export} ...`.
+"""The command line: `python -m blockviz {models, sample, fork, evaluate, cost, seams, train, export} ...`.
 
 Flags of the settings, their help and their bounds come from `sampling/settings.py`. Results go to stdout, progress and
 errors to stderr; bad input ends with exit code 2 and one sentence.
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from blockviz import studies
 from blockviz.base.command_line import Parser, in_options, printable, sentence, target
 from blockviz.evaluation import command as evaluation
 from blockviz.evaluation.accuracy import EvaluationError
@@ -92,6 +93,18 @@ def _parser() -> argparse.ArgumentParser:
     evaluation.add_arguments(score)
     score.set_defaults(action=_evaluate)
 
+    price = commands.add_parser(
+        "cost", help="count and time a sampler against the whole canvas at once and against AR"
+    )
+    studies.add_cost(price)
+    price.set_defaults(action=_cost)
+
+    edges = commands.add_parser(
+        "seams", help="measure whether blocks fit each other, and what helps, over many runs"
+    )
+    studies.add_seams(edges)
+    edges.set_defaults(action=_seams)
+
     train = commands.add_parser("train", help="train a model", description=training.__doc__)
     training.add_arguments(train)
     train.set_defaults(action=_train)
@@ -137,6 +150,14 @@ def _watched(events: Iterator[Event]) -> Iterator[Event]:
 
 def _evaluate(options: argparse.Namespace) -> None:
     print(printable(evaluation.run_command(options)))
+
+
+def _cost(options: argparse.Namespace) -> None:
+    print(studies.run_cost(options))
+
+
+def _seams(options: argparse.Namespace) -> None:
+    print(studies.run_seams(options))
 
 
 def _train(options: argparse.Namespace) -> None:

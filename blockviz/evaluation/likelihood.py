@@ -16,7 +16,6 @@ from blockviz.sampling.batch import RowsDraws
 from blockviz.sampling.denoiser import forbidden_ids, work_device
 
 
-@torch.inference_mode()
 def ar_nll(
     model: Model,
     tokens: NDArray[np.int64],
@@ -26,12 +25,29 @@ def ar_nll(
 ) -> NDArray[np.float64]:
     """Autoregressive negative log-likelihood in nats, summed over positions [starts, stops) of each row: float64 [N].
 
+    See `token_nll`.
+    """
+    each = token_nll(model, tokens, starts, stops, seeds)
+    return np.nansum(each, axis=1)
+
+
+@torch.inference_mode()
+def token_nll(
+    model: Model,
+    tokens: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    stops: NDArray[np.int64],
+    seeds: Sequence[int],
+) -> NDArray[np.float64]:
+    """Autoregressive negative log-likelihood of every token in nats: float64 [N, L], NaN outside [starts, stops).
+
     `tokens` [N, L] are whole canvases. This is the model's B = 1 mode on pure noise (MATHS.md, "The model"), one
     forward over [clean | noise] for all positions at once, at temperature 1; a uniform model's noise comes from
     `seeds`, one a row, so that a row's value does not depend on its batch mates.
     """
+    out = np.full(tokens.shape, np.nan)
     if not len(tokens) or not int(stops.max()) > int(starts.min()):
-        return np.zeros(len(tokens))
+        return out
     first, last = int(starts.min()), int(stops.max())
     device = work_device(model)
     draws = RowsDraws(
@@ -53,7 +69,8 @@ def ar_nll(
     inside = (positions >= torch.from_numpy(starts).to(device)[:, None]) & (
         positions < torch.from_numpy(stops).to(device)[:, None]
     )
-    return torch.where(inside, -chosen.double(), 0.0).sum(dim=1).cpu().numpy()
+    out[:, first:last] = torch.where(inside, -chosen.double(), torch.nan).cpu().numpy()
+    return out
 
 
 def generated_stops(

@@ -25,8 +25,8 @@ TOP = 132
 class Sheet:
     """The canvas as lines of cells: `columns` cells of a block on a line, `per_row` blocks beside each other.
 
-    The first block has `origin` positions where that is not 0. `cell` and `height` are the size of a cell, `pitch` the distance of lines, all in pixels; `lines` counts all lines,
-    `shown` those in a picture.
+    The first block has `origin` positions where that is not 0. `cell` and `height` are the size of a cell, `pitch` the
+    distance of lines, all in pixels; `lines` counts all lines, `shown` those in a picture.
     """
 
     block_size: int

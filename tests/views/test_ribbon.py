@@ -96,7 +96,7 @@ def test_every_sampler_shows_the_calls_that_were_made(preset: str) -> None:
         assert ribbon.parts(before)["calls"] == "22 queries × 22 keys"
     else:
         assert last.finished > 0
-        drafts = [now for k, now in enumerate(shown) if trace.passes[k].phase == "commit"][0]
+        drafts = next(now for k, now in enumerate(shown) if trace.passes[k].phase == "commit")
         kept = drafts.stop - (4 if preset == "overlap" else 0)
         assert drafts.cached + drafts.finished == kept
 
