@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from tokenizers import Regex, Tokenizer
@@ -16,6 +16,15 @@ from blockviz.models.checkpoint import Model, ModelInfo
 from blockviz.models.tokens import Tokens
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz "
+
+
+class Places(NamedTuple):
+    """Stands for `block_dit.Fixed`: where the tokens of a call are."""
+
+    positions: Tensor
+
+    def at(self, *where: slice) -> Places:
+        return Places(torch.cat([self.positions[one] for one in where]))
 
 
 class ScriptedNet(nn.Module):
@@ -31,15 +40,18 @@ class ScriptedNet(nn.Module):
         self.logits = probs.log().float()
         self.seen: list[list[int]] = []
 
+    def fixed(self, positions: Tensor) -> Places:
+        return Places(positions)
+
     def forward(
-        self, tokens: Tensor, positions: Tensor, *args: Any, first_output: int = 0, **more: Any
+        self, tokens: Tensor, fixed: Places, mask: Any = None, cache: Any = None, commit: int = 0, **more: Any
     ) -> Tensor:
+        positions = fixed.positions
         self.seen.append(tokens[0].tolist())
         assert positions.tolist() == list(range(int(positions[0]), int(positions[0]) + tokens.shape[1]))
-        cache = args[1] if len(args) > 1 else None
         if cache is not None:
-            cache.length += args[2]
-        return self.logits[positions[first_output:]].expand(tokens.shape[0], -1, -1).clone()
+            cache.length += commit
+        return self.logits[positions[more["first_output"] :]].expand(tokens.shape[0], -1, -1).clone()
 
 
 def character_model(text: str, sure: Sequence[float]) -> Model:
