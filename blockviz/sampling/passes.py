@@ -337,6 +337,14 @@ def attention_weights(codes: Codes) -> Floats:
 
 
 def _copy(values: Any, dtype: type) -> NDArray[Any]:
+    """A read-only copy, or the array itself where it is one already."""
+    if (
+        isinstance(values, np.ndarray)
+        and values.dtype == dtype
+        and values.base is None
+        and not values.flags.writeable
+    ):
+        return values
     copy: NDArray[Any] = np.array(values, dtype=dtype)
     copy.flags.writeable = False
     return copy
@@ -348,10 +356,10 @@ def _fixed_rows(entry: Pass) -> Floats:
     They are handled together because a pass is recorded every millisecond or two and each numpy call has its price.
     """
     rows = (entry.confidence, entry.entropy, entry.ar_logprob, entry.score)
-    width = entry.stop - entry.start
+    shape = (entry.stop - entry.start,)
     for name, row in zip(_FLOAT_FIELDS, rows, strict=True):
-        if row.shape != (width,):
-            raise TraceError(f"{name} has shape {row.shape}, ({width},) expected.")
+        if row.shape != shape:
+            raise TraceError(f"{name} has shape {row.shape}, {shape} expected.")
     steps = np.array(rows, dtype=np.float64)
     np.minimum(steps, _HIGHEST, out=steps)
     np.maximum(steps, _LOWEST, out=steps)
@@ -363,9 +371,7 @@ def _fixed_rows(entry: Pass) -> Floats:
 def unscaled(steps: NDArray[np.float64], scale: float | NDArray[np.float64]) -> Floats:
     """Fixed-point steps (float64, NaN allowed) as read-only float32: the one place that maps steps to numbers."""
     values = ((steps + 0.0) / scale).astype(np.float32)
-    missing = np.isnan(values)
-    if missing.any():
-        values[missing] = np.nan
+    np.copyto(values, np.nan, where=np.isnan(values))  # one NaN, whatever its bits were
     values.flags.writeable = False
     return values
 

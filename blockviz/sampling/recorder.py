@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from blockviz.models.checkpoint import Model
+from blockviz.sampling.candidates import Candidates
 from blockviz.sampling.passes import (
     REASON_CODE,
     STATE_CODE,
@@ -193,7 +194,6 @@ class _Window:
         self.free = event.free[0].cpu().numpy()
         self.noise = self.free
         width = self.free.shape[0]
-        self.places = np.arange(width)
         self.states = np.full(width, S["noise"], np.uint8)
         self.unknown = np.full(width, np.nan, np.float32)
         self.confidence, self.entropy = self.unknown.copy(), self.unknown.copy()
@@ -251,11 +251,10 @@ class _Window:
         was_noise, self.noise = self.noise, event.noise[0].cpu().numpy()
         known = was_noise if masked else self.free
         assert event.log_probs is not None
-        logs, ids, best = _candidates(event.log_probs)
-        probs = np.exp(logs)
-        np.copyto(self.confidence, probs[self.places, now], where=known)
-        # A removed token has log-probability -inf; any finite number gives it the entropy 0 that it has.
-        np.copyto(self.entropy, -(probs * np.maximum(logs, -1e6)).sum(axis=1), where=known)
+        found = Candidates(event.log_probs[0])
+        ids, best = found.ids, found.probs
+        np.copyto(self.confidence, np.exp(found.of(now)), where=known)
+        self.entropy[known] = found.entropies(known)
         np.copyto(self.top_ids[:, : ids.shape[1]], ids, where=known[:, None])
         # Kept as they are recorded, so that a later pass says the same whether it remembers them or reads them.
         np.copyto(self.top_probs[:, : ids.shape[1]], recorded_top(best), where=known[:, None])
@@ -272,8 +271,9 @@ class _Window:
         """Verify: nothing changes; the AR reading of the proposal is known, and its candidates are shown."""
         assert event.log_p_ar is not None
         assert event.verify_tokens is not None
-        logs, ids, best = _candidates(event.log_p_ar)
-        self.ar_logprob = np.where(self.free, logs[self.places, now], np.float32(np.nan))
+        found = Candidates(event.log_p_ar[0])
+        ids, best = found.ids, found.probs
+        self.ar_logprob = np.where(self.free, found.of(now), np.float32(np.nan))
         self.shown_ids, self.shown_probs = np.full_like(self.top_ids, -1), np.zeros_like(self.top_probs)
         np.copyto(self.shown_ids[:, : ids.shape[1]], ids, where=self.free[:, None])
         np.copyto(self.shown_probs[:, : ids.shape[1]], best, where=self.free[:, None])
@@ -304,18 +304,6 @@ class _Window:
         self.states[self.noise] = S["noise"]
         self.states[chosen] = S["renoised"]
         return np.where(chosen, R["renoised"], R["none"]).astype(np.uint8)
-
-
-def _candidates(
-    log_probs: torch.Tensor,
-) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32]]:
-    """Log-probabilities `[W, V]` of the only row, and ids and probabilities `[W, at most 5]` of the likeliest tokens.
-
-    One copy from the device, then numpy: its calls cost less than torch's at this size.
-    """
-    logs = log_probs[0].cpu()
-    best = logs.topk(min(TOP, logs.shape[-1]), dim=-1)
-    return logs.numpy(), best.indices.numpy(), np.exp(best.values.numpy())
 
 
 def header_of(

@@ -67,15 +67,15 @@ class LineWriter:
 
     def pieces(self, events: Iterable[Event]) -> dict[int, str]:
         """The display pieces of every token id in these events."""
-        used: set[int] = set()
+        found: list[np.ndarray] = []
         mask_id: int | None = None
         for event in events:
             if isinstance(event, Header):
                 mask_id = event.model.mask_id
-                used.update(event.tokens)
+                found.append(np.array(event.tokens, np.int32))
             elif isinstance(event, Pass):
-                for ids in (event.tokens, event.top_ids, event.verify_tokens):
-                    used.update(ids.ravel().tolist())
+                found += (event.tokens, event.top_ids.ravel(), event.verify_tokens)
+        used = set(np.unique(np.concatenate(found)).tolist() if found else ())
         used.discard(-1)
         return {token: MASK_PIECE if token == mask_id else self._piece(token) for token in sorted(used)}
 
