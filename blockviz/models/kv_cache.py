@@ -72,6 +72,13 @@ class KVCache:
             raise ValueError(f"cannot truncate a cache of {self.length} tokens to {length}")
         self.length = length
 
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these rows of the batch, int64 in rising order; what they hold moves up in the buffers."""
+        for buffer in (self.keys, self.values):
+            buffer[:, : len(rows), :, : self.length] = buffer[:, rows, :, : self.length]
+        self.keys, self.values = self.keys[:, : len(rows)], self.values[:, : len(rows)]
+        self._slots.clear()
+
     def slots(self, count: int) -> list[Slot]:
         """The view of every layer for a call of `count` tokens; raises ValueError when they do not fit.
 

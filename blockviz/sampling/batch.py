@@ -14,10 +14,14 @@ from torch import Tensor
 from blockviz.diffusion.draws import GeneratorDraws
 from blockviz.models.checkpoint import Model
 from blockviz.sampling.denoiser import work_device
+from blockviz.sampling.job import Job, keep_rows
 from blockviz.sampling.prompts import Prompt, read_prompt
 from blockviz.sampling.recorder import written_text
 from blockviz.sampling.run import passes, prepare
 from blockviz.sampling.settings import SamplerSettings
+
+WORTH_DROPPING = 1 / 8
+"""Share of the rows that must have ended before they are taken out: what the others have cached moves up then."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +92,8 @@ def sample_batch(
     if len({prompt.length for prompt in read}) > 1:
         raise ValueError("the prompts of a batch must have canvases of one length")
     length = read[0].length
-    tokens = np.zeros((len(read), length), np.int64)
-    lengths, nfe_denoise, nfe_verify = np.zeros((3, len(read)), np.int64)
-    forwards = finished = 0
+    result = _Unfinished(len(read), length)
+    finished = 0
     for chosen in _together(read, settings):
         rows = [GeneratorDraws(seeds[i], work_device(model)) for i in chosen]
         job = prepare(
@@ -100,32 +103,67 @@ def sample_batch(
             _draws_for(rows),
             length=length,
         )
+        group = _Group(result, np.array(chosen), rows)
+        job.after_segment = group.drop_finished
         for _ in passes(job):
             if progress is not None:
                 progress((finished * length + job.position * len(chosen)) // len(read), length)
+        group.write(job, np.ones(len(group.places), bool))
         finished += len(chosen)
-        tokens[chosen] = job.canvas.cpu().numpy()
-        lengths[chosen] = job.lengths.cpu().numpy()
-        nfe_denoise[chosen] = job.denoiser.rows_denoise.numpy()
-        nfe_verify[chosen] = job.denoiser.rows_verify.numpy()
-        forwards += job.denoiser.nfe_denoise + job.denoiser.nfe_verify
+        result.forwards += job.denoiser.nfe_denoise + job.denoiser.nfe_verify
     if progress is not None:
         progress(length, length)
     starts = np.array([len(prompt.leading) for prompt in read])
     texts = [
         written_text(model, row.tolist(), int(start), int(stop))
-        for row, start, stop in zip(tokens, starts, lengths, strict=True)
+        for row, start, stop in zip(result.tokens, starts, result.lengths, strict=True)
     ]
     return BatchResult(
-        tokens=tokens,
+        tokens=result.tokens,
         texts=texts,
         prompt_lengths=starts,
-        lengths=lengths,
-        nfe_denoise=nfe_denoise,
-        nfe_verify=nfe_verify,
-        forwards=forwards,
+        lengths=result.lengths,
+        nfe_denoise=result.nfe_denoise,
+        nfe_verify=result.nfe_verify,
+        forwards=result.forwards,
         seconds=time.perf_counter() - began,
     )
+
+
+class _Unfinished:
+    """The rows of a batch as far as they are written; fields as in `BatchResult`."""
+
+    def __init__(self, rows: int, length: int) -> None:
+        self.tokens = np.zeros((rows, length), np.int64)
+        self.lengths, self.nfe_denoise, self.nfe_verify = np.zeros((3, rows), np.int64)
+        self.forwards = 0
+
+
+class _Group:
+    """Rows that share their forwards: `places` says which of the batch they are, `draws` what they draw from."""
+
+    def __init__(self, result: _Unfinished, places: NDArray[np.int64], draws: list[GeneratorDraws]) -> None:
+        self.result = result
+        self.places = places
+        self.draws = draws
+
+    def write(self, job: Job, rows: NDArray[np.bool_]) -> None:
+        """Put down what these rows of the job have come to."""
+        here = self.places[rows]
+        self.result.tokens[here] = job.canvas.cpu().numpy()[rows]
+        self.result.lengths[here] = job.lengths.cpu().numpy()[rows]
+        self.result.nfe_denoise[here] = job.denoiser.rows_denoise.numpy()[rows]
+        self.result.nfe_verify[here] = job.denoiser.rows_verify.numpy()[rows]
+
+    def drop_finished(self, job: Job) -> None:
+        """Take the rows with an end token out of the job once they are enough to be worth moving the others."""
+        done = job.done.cpu().numpy()
+        if done.sum() < WORTH_DROPPING * len(done) or not done.any():
+            return
+        self.write(job, done)
+        left = np.flatnonzero(~done)
+        self.places, self.draws = self.places[left], [self.draws[row] for row in left]
+        keep_rows(job, torch.from_numpy(left).to(job.canvas.device), _draws_for(self.draws))
 
 
 def _draws_for(rows: Sequence[GeneratorDraws]) -> Callable[[Tensor], RowsDraws]:

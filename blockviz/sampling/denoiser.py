@@ -154,6 +154,14 @@ class Denoiser:
         codes = None if recording is None or request is None else recording.of_verification(request)
         return self._log_probs(logits, start, stop), Call(cached, clean, codes)
 
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these of the sequences, int64 in rising order; calls are counted for them alone from now on."""
+        if self.cache is not None:
+            self.cache.keep(rows.to(self.net_device))
+        self.rows_denoise, self.rows_verify = self.rows_denoise[rows.cpu()], self.rows_verify[rows.cpu()]
+        if self.endless is not None:
+            self.endless = self.endless[rows]
+
     def _cached(self, start: int) -> int:
         """Tokens of the clean prefix before `start` that the cache holds; anything it holds beyond is forgotten."""
         if self.cache is None:

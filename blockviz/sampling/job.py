@@ -40,7 +40,8 @@ class Job:
     the prompt, never written) and `done` bool `[N]` (the end token is written, the row is frozen) live on the
     denoiser's device; `lengths` int64 `[N]` says how far each row is finished, `position` how far the loop has come.
     `frozen` bool `[N, L]` are generated positions whose tokens are never written again, `now` the segment in progress:
-    whoever steps into a run between two events changes those and the canvas (`forks.py`).
+    whoever steps into a run between two events changes those and the canvas (`forks.py`). `after_segment` is called
+    when a segment is written, and may take rows out of the job (`keep_rows`).
     """
 
     model: Model
@@ -56,6 +57,7 @@ class Job:
     frozen: Tensor
     position: int = 0
     now: Progress | None = None
+    after_segment: Callable[[Job], None] | None = None
 
     @property
     def length(self) -> int:
@@ -154,6 +156,27 @@ def on_device(segment: Segment, device: torch.device) -> Segment:
     renoise = None if segment.renoise is None else segment.renoise.to(device)
     rows = None if segment.rows is None else segment.rows.to(device)
     return replace(segment, free=segment.free.to(device), renoise=renoise, rows=rows)
+
+
+def keep_rows(job: Job, rows: Tensor, draws: DrawsFor) -> None:
+    """Go on with these rows of the job alone, int64 in rising order, which draw from `draws` from now on.
+
+    Between two segments only.
+    """
+
+    def kept(part: Tensor | None) -> Tensor | None:
+        return None if part is None else part[rows]
+
+    job.prompts = [job.prompts[row] for row in rows.tolist()]
+    job.draws = draws
+    job.denoiser.keep(rows)
+    job.segments[:] = [
+        replace(one, free=one.free[rows], renoise=kept(one.renoise), rows=kept(one.rows))
+        for one in job.segments
+    ]
+    job.canvas, job.given, job.done = job.canvas[rows], job.given[rows], job.done[rows]
+    job.lengths, job.frozen = job.lengths[rows], job.frozen[rows]
+    job.now = None
 
 
 def _free(prompt: Tokens, length: int) -> Tensor:

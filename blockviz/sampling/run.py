@@ -47,6 +47,8 @@ def passes(job: Job) -> Generator[Event, None, None]:
         _finish(job, segment)
         if bool(job.done.all()):
             return
+        if job.after_segment is not None:
+            job.after_segment(job)
 
 
 def _finish(job: Job, segment: Segment) -> None:

@@ -92,6 +92,28 @@ def test_a_batch_shares_its_forwards() -> None:
     assert batch.forwards == 25
 
 
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_rows_that_have_ended_leave_the_batch(use_cache: bool) -> None:
+    """They cost nothing more, and what the others have cached is theirs still: a row alone writes the same."""
+    model = tiny_model("masked", end_id=1, seed=4)
+    settings = SamplerSettings(predictor="autoregressive", temperature=1.0, use_cache=use_cache)
+    rows: list[int] = []
+    handle = model.net.register_forward_hook(lambda _, tokens, __: rows.append(len(tokens[0])))
+    try:
+        batch = sample_batch(model, [PROMPTS[0]] * 12, settings, range(12))
+    finally:
+        handle.remove()
+    assert rows == sorted(rows, reverse=True)
+    assert rows[0] == 12 > rows[-1]
+    assert len(set(batch.lengths.tolist())) > 3
+    # A sequence writes one token in each call that it is in.
+    assert (batch.nfe_denoise == batch.lengths - batch.prompt_lengths).all()
+    for row in range(12):
+        alone = sample_batch(model, [PROMPTS[0]], settings, [row])
+        assert alone.tokens[0].tolist() == batch.tokens[row].tolist()
+        assert alone.lengths[0] == batch.lengths[row]
+
+
 def test_rows_that_do_not_write_do_not_draw() -> None:
     rows = [GeneratorDraws(1), GeneratorDraws(2)]
     draws = RowsDraws(rows, torch.tensor([False, True]))
