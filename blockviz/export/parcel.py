@@ -18,7 +18,8 @@ from typing import Literal, get_args
 from blockviz.export import film
 from blockviz.export.files import Kind, Options, write, write_canvas
 from blockviz.export.words import CORRECTORS, ExportError
-from blockviz.sampling.trace import Header, Trace
+from blockviz.sampling.trace import MOST_RUNS, Header, Trace
+from blockviz.views.palette import THEMES
 
 ParcelKind = Literal["html", "gif", "mp4", "picture", "csv", "parquet", "json"]
 KINDS: tuple[ParcelKind, ...] = get_args(ParcelKind)
@@ -35,6 +36,8 @@ MEDIA = {
 TEXTS = frozenset({"text/html", "text/csv", "application/json"})
 MOST_CELLS = 1_000_000
 """Passes x positions of all runs together that become tables or a document here; the command line takes more."""
+MOST_FRAMES = 400
+"""Frames of a film made here; the command line makes longer ones."""
 MOST_BYTES = 64 * 2**20
 """Bytes of all files of one export."""
 LONGEST_NAME = 60
@@ -64,14 +67,20 @@ def make(
     """The files of one kind for one to four runs; raises `ExportError`. `bar` gives the progress of a film."""
     if kind not in KINDS:
         raise ExportError(f"kind cannot be {kind!r}: allowed is one of {', '.join(KINDS)}.")
-    if not 1 <= len(traces) <= 4:
-        raise ExportError(f"An export holds 1 to 4 runs, not {len(traces)}.")
+    if not 1 <= len(traces) <= MOST_RUNS:
+        raise ExportError(f"An export holds 1 to {MOST_RUNS} runs, not {len(traces)}.")
     options = options or Options()
+    if options.theme not in THEMES:
+        raise ExportError(f"theme cannot be {options.theme!r}: allowed is one of {', '.join(THEMES)}.")
+    if options.limit > MOST_FRAMES:
+        raise ExportError(
+            f"The number of frames cannot be {options.limit}; here it is at most {MOST_FRAMES}."
+        )
     cells = sum(len(trace.passes) * trace.header.length for trace in traces)
     if kind in ("csv", "parquet", "json") and cells > MOST_CELLS:
         raise ExportError(
-            f"These runs have {cells} cells (passes times positions); here at most {MOST_CELLS} are exported as {kind}: "
-            "save the runs and use python -m blockviz export."
+            f"These runs have {cells} cells (passes times positions), and {MOST_CELLS} become {kind} here at most; "
+            "for more, save the runs and use python -m blockviz export."
         )
     if kind != "picture" and options.number is not None:
         options = replace(options, number=None)

@@ -12,6 +12,7 @@ import hashlib
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -352,7 +353,8 @@ def _lines_of(raw: IO[bytes], most_bytes: int) -> Iterator[str]:
     raw.seek(0)
     zipped = raw.read(2) == b"\x1f\x8b"
     raw.seek(0)
-    yield from _bounded(gzip.open(raw) if zipped else raw, most_bytes)
+    with gzip.open(raw) if zipped else nullcontext(raw) as file:
+        yield from _bounded(file, most_bytes)
 
 
 def _bounded(file: IO[bytes] | gzip.GzipFile, most_bytes: int) -> Iterator[str]:

@@ -60,6 +60,15 @@ def entry_of(name: str, folder: Path = EXAMPLES) -> Entry | None:
     return next((entry for entry in gallery(folder) if entry.name == name), None)
 
 
+def pictures(folder: Path = EXAMPLES) -> dict[str, list[str]]:
+    """The small picture of each run by its name: rows (passes) of state digits (positions); {} where there are none."""
+    try:
+        found = json.loads((folder / "gallery.json").read_text("utf-8"))["pictures"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def packed(name: str, folder: Path = EXAMPLES) -> bytes:
     """The file of a recorded run, gzip-compressed; nothing when there is none of that name."""
     if not _NAME.fullmatch(name):

@@ -1,12 +1,14 @@
 """What the server hands out: exactly the bundled scripts, styles and the logo, and answers with safe headers.
 
-No path that comes from the page reaches the file system: files are read once at start-up into a table by name, and
-Gradio's own routes for files, uploads, proxies and component calls, none of which the page uses, are closed.
+No path that comes from the page reaches the file system: files are read once at start-up into a table by name, what a
+visitor opens is read in memory (`blockviz.ui.files`), and Gradio's own routes for files, uploads, proxies and component
+calls, none of which the page uses, are closed.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
@@ -17,7 +19,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from blockviz.ui.examples import gallery, packed
+from blockviz.ui import files
+from blockviz.ui.examples import pictures
 from blockviz.views.bundle import ASSETS, page_script, plotly_script, style
 
 # Gradio's routes that would serve, fetch or store what a visitor names.
@@ -64,8 +67,16 @@ HEADERS = (
     (b"referrer-policy", b"no-referrer"),
 )
 
+PICTURES = "pictures.json"
+"""The asset with the small pictures of the gallery."""
 LARGEST_REQUEST = 256_000
 """Bytes of a form as the page sends it, many times over."""
+LARGEST_CALL = 1_000_000
+"""Bytes of what a program sends: `/export` takes whole runs."""
+LIMITS = files.LIMITS | dict.fromkeys(
+    [f"/gradio_api/{path}" for path in ("queue/join", "call/export", "call/v2/export")], LARGEST_CALL
+)
+"""Bytes of a request by path, where it is not LARGEST_REQUEST."""
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -95,23 +106,22 @@ class Asset:
 
 
 def assets() -> dict[str, Asset]:
-    """Every file the page needs, by name; those of the gallery's runs end in .jsonl."""
-    files = (
+    """Every file the page needs, by name."""
+    fixed = (
         Asset("blockviz.js", page_script(), "text/javascript; charset=utf-8"),
         Asset("blockviz.css", style(), "text/css; charset=utf-8"),
         Asset("plotly.js", plotly_script(), "text/javascript; charset=utf-8"),
         Asset("logo.svg", (ASSETS / "logo.svg").read_bytes(), "image/svg+xml"),
+        Asset(PICTURES, json.dumps(pictures()).encode(), "application/json"),
     )
-    names = dict.fromkeys(name for entry in gallery() for name in entry.runs)
-    runs = [Asset(f"{name}.jsonl", packed(name), "application/x-ndjson", "gzip") for name in names]
-    return {file.name: file for file in (*files, *runs)}
+    return {file.name: file for file in fixed}
 
 
-def routes(files: dict[str, Asset]) -> list[Route]:
-    """One route for the assets: a name that is not in the table is not found."""
+def routes(table: dict[str, Asset], handoff: files.Handoff) -> list[Route]:
+    """The routes for opening and exporting runs, and one for the assets: a name not in the table is not found."""
 
     async def serve(request: Request) -> Response:
-        file = files.get(request.path_params["name"])
+        file = table.get(request.path_params["name"])
         if file is None:
             return PlainTextResponse("There is no such file.", status_code=404)
         keep = (
@@ -124,7 +134,7 @@ def routes(files: dict[str, Asset]) -> list[Route]:
             headers["content-encoding"] = file.encoding
         return Response(file.content, media_type=file.media, headers=headers)
 
-    return [Route("/blockviz/{name}", serve, methods=["GET", "HEAD"])]
+    return [*files.routes(handoff), Route("/blockviz/{name}", serve, methods=["GET", "HEAD"])]
 
 
 def _length(scope: Scope) -> int:
@@ -133,6 +143,10 @@ def _length(scope: Scope) -> int:
         if name == b"content-length" and value.isdigit():
             return int(value)
     return -1
+
+
+def _limit(scope: Scope) -> int:
+    return LIMITS.get(scope["path"], LARGEST_REQUEST)
 
 
 class Guard:
@@ -159,7 +173,7 @@ class Guard:
         refusal: Response | None = None
         if any(scope["path"].startswith(path) for path in CLOSED):
             refusal = PlainTextResponse("This page serves no such thing.", status_code=404)
-        elif scope["method"] == "POST" and not 0 <= _length(scope) <= LARGEST_REQUEST:
+        elif scope["method"] == "POST" and not 0 <= _length(scope) <= _limit(scope):
             refusal = PlainTextResponse("A request must state its length and be small.", status_code=413)
         if refusal is not None:
             await refusal(scope, receive, send_with_headers)
@@ -175,10 +189,10 @@ class Guard:
             await answer(scope, receive, send_with_headers)
 
 
-def app_options(files: dict[str, Asset]) -> dict[str, Any]:
-    """`app_kwargs` for Gradio's launch: our route first, the guard around everything, no generated API documents."""
+def app_options(table: dict[str, Asset], handoff: files.Handoff) -> dict[str, Any]:
+    """`app_kwargs` for Gradio's launch: our routes first, the guard around everything, no generated API documents."""
     return {
-        "routes": routes(files),
+        "routes": routes(table, handoff),
         "middleware": [Middleware(Guard)],
         "docs_url": None,
         "redoc_url": None,

@@ -12,7 +12,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from blockviz.ui.serving import CLOSED, LARGEST_REQUEST, Guard, assets, routes
+from blockviz.ui.files import Handoff
+from blockviz.ui.serving import CLOSED, LARGEST_CALL, LARGEST_REQUEST, Guard, assets, routes
 from blockviz.views.bundle import ASSETS, EXPORT_SCRIPTS, EXPORT_STYLES
 
 
@@ -21,7 +22,7 @@ def client() -> Iterator[TestClient]:
     files = assets()
     anything = Route("/{path:path}", lambda request: PlainTextResponse("open"), methods=["GET", "POST"])
     broken = Route("/broken", lambda request: [][1])
-    app = Starlette(routes=[*routes(files), broken, anything], middleware=[Middleware(Guard)])
+    app = Starlette(routes=[*routes(files, Handoff()), broken, anything], middleware=[Middleware(Guard)])
     with TestClient(app) as client:
         yield client
 
@@ -54,7 +55,8 @@ def test_the_routes_nobody_needs_are_closed(client: TestClient) -> None:
 
 def test_large_requests_and_those_without_a_length_are_refused(client: TestClient) -> None:
     assert client.post("/gradio_api/queue/join", content=b"x" * 1000).text == "open"
-    assert client.post("/gradio_api/queue/join", content=b"x" * (LARGEST_REQUEST + 1)).status_code == 413
+    assert client.post("/gradio_api/cancel", content=b"x" * (LARGEST_REQUEST + 1)).status_code == 413
+    assert client.post("/gradio_api/queue/join", content=b"x" * (LARGEST_CALL + 1)).status_code == 413
     assert client.post("/gradio_api/queue/join", content=iter([b"x"])).status_code == 413
 
 
