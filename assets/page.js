@@ -254,5 +254,16 @@
   BlockViz.tabNow = () => document.body.dataset.bvTab || "explore";
   BlockViz.chooseTheme = chooseTheme;
   BlockViz.chosenTheme = () => chosen;
+  BlockViz.formBusy = (name) => Boolean(forms[name] && forms[name].busy());
+
+  /** A run came on screen that the form did not ask for: it takes that run's model, prompt and settings, where it knows them. */
+  BlockViz.formFollows = function (name) {
+    const form = forms[name];
+    const runs = BlockViz.bus(name).loaded.map((player) => player.run.header);
+    if (!form || !runs.length) return;
+    form.answer(JSON.stringify({ state: "done", message: "" }));
+    form.write(BlockViz.permalink.textsOf(name, runs));
+    BlockViz.permalink.note();
+  };
   BlockViz.over = (name) => forms[name] && forms[name].over();
 })();

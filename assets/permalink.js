@@ -37,6 +37,18 @@
     return into;
   }
 
+  /** What a form would have to be told to ask for these runs. */
+  function textsOf(name, headers) {
+    const texts = Object.create(null);
+    headers.forEach(({ model, settings, prompt }, i) => {
+      const { seed, ...own } = settings;
+      const prefix = name === "compare" ? BlockViz.compare.SIDES[i] + "." : "";
+      flatten({ model: model.name, settings: own }, prefix, texts);
+      if (i === 0) Object.assign(texts, { prompt, seed: String(seed) });
+    });
+    return texts;
+  }
+
   const tabNow = () => document.body.dataset.bvTab || "explore";
 
   /** The address of what is on screen, without the host. */
@@ -193,5 +205,5 @@
     return done;
   }
 
-  BlockViz.permalink = { join, open, note, copy, address, parse };
+  BlockViz.permalink = { join, textsOf, open, note, copy, address, parse };
 })();

@@ -176,6 +176,7 @@
 
     /** Take the whole growing trace text; what was read before is not read again. An empty one takes the run away. */
     feed(text) {
+      this.text = text; // as it is: what a saved file holds
       if (!text) return this.clear();
       if (!this.frame.isConnected) this.root.replaceChildren(this.frame);
       const report = this.run.feed(text);

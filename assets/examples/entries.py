@@ -130,8 +130,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "doubts-mend",
         "Second thoughts that help",
-        "ARPC drafts a whole block, reads it left to right and throws back what it doubts: a wrong sum is caught and"
-        " mended.",
+        "ARPC drafts a block, reads it left to right, throws back what it doubts: a wrong sum is mended.",
         "a wrong statement on the way, a right answer at the end, the same seed wrong without corrector; of these the"
         " one with most doubted tokens",
         mended_only_there,
@@ -144,8 +143,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "doubts-spoil",
         "Second thoughts that hurt",
-        "A corrector is no proof: the right answer stands in the draft until the last re-noising throws a digit of it"
-        " back, and a wrong one comes.",
+        "A corrector is no proof: the last re-noising throws back a digit of the right answer.",
         "an answer that is right in the last proposal and wrong at the end; of these the one in which most right"
         " statements were lost on the way",
         spoilt_at_last,
@@ -154,8 +152,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "own-doubts",
         "Doubting by its own entropy",
-        "EIPC throws back where the draft's own prediction is spread out: half the network calls of ARPC, and it mends"
-        " this one, too.",
+        "EIPC throws back where its own prediction is spread out: half the calls of ARPC, and right too.",
         "a wrong statement on the way, a right answer at the end; of these the one with most doubted tokens",
         mended,
         (Run("own-doubts", "math-masked", SHARING, "eipc"),),
@@ -163,7 +160,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "random-doubts",
         "Doubting at random",
-        "As many tokens go back as with ARPC, but drawn by lot: right ones are lost as often as wrong ones.",
+        "As many tokens go back as with ARPC, but by lot: right ones are lost as often as wrong ones.",
         "a wrong end; of these the one in which most right statements were lost on the way",
         spoilt,
         (Run("random-doubts", "math-masked", SHARING, "random"),),
@@ -171,8 +168,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "uniform-in-two-steps",
         "Uniform noise in two steps",
-        "A block starts as random words, and every one of them may still change in the second step; with two steps that"
-        " is seldom enough.",
+        "Random words at first, any of which may change in the second step; two are seldom enough.",
         "the first that ends wrong",
         ends_wrong,
         (Run("uniform-in-two-steps", "math-uniform", SHARING, "ancestral", {"steps": 2}),),
@@ -180,8 +176,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "left-to-right",
         "Left to right",
-        "Block size 1: one token for each network call, each with all before it in view. The other runs are measured by"
-        " this one.",
+        "Block size 1: one token for each network call, with all before it in view.",
         "the first that ends right",
         ends_right,
         (Run("left-to-right", "math-masked", SHARING, "ar"),),
@@ -189,7 +184,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "prompt-inside-a-block",
         "A block that begins with the prompt",
-        "The prompt ends inside a block of 32: its tokens stand fast while the rest of the block is drafted.",
+        "The prompt ends inside a block of 32: its tokens stand fast, the rest is drafted.",
         "the first that ends right",
         ends_right,
         (Run("prompt-inside-a-block", "math-uniform", DOUBLING, "arpc", {"block_size": 32, "steps": 8}),),
@@ -197,7 +192,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "one-block",
         "The whole canvas in one block",
-        "B = L: all positions are drafted at once, with no finished block to lean on and nothing in the cache.",
+        "B = L: all is drafted at once, with no finished block to lean on and nothing in the cache.",
         "the first that comes to the end token",
         ends,
         (Run("one-block", "math-uniform", DOUBLING, "arpc", {"block_size": 128, "steps": 16}),),
@@ -205,7 +200,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "where-it-looks",
         "Where it looks",
-        "The attention weights of the last layer are recorded: choose “was looked at” in the Attention view.",
+        "The last layer’s attention is recorded: choose “was looked at” in the Attention view.",
         "the first that ends right",
         ends_right,
         (
@@ -221,15 +216,13 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "with-or-without",
         "With and without second thoughts",
-        "One model, prompt and seed: left with ARPC, right without; the network calls of the verifier are what the"
-        " right answer costs.",
+        "One model, prompt and seed: with ARPC on the left, without a corrector on the right.",
         shown=("doubts-mend", "no-second-thoughts"),
     ),
     Entry(
         "masked-beside-uniform",
         "Masked beside uniform",
-        "Masked noise is one mask sign, and a token that came stays unless it is doubted; uniform noise is random"
-        " words, any of which may change at every step.",
+        "Masked tokens come once and stay unless doubted; uniform ones may change at every step.",
         "both answers right, one of them wrong on the way; of these the one with most doubted tokens",
         both_mended,
         (
@@ -240,8 +233,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "blocks-of-4-and-32",
         "Blocks of 4 beside blocks of 32",
-        "At four steps a block, small blocks take more network calls, but each token is drawn with more of the text"
-        " before it finished.",
+        "Four steps a block: small blocks cost more network calls, and have more finished text to go by.",
         "the first whose blocks of 4 end right and whose blocks of 32 end wrong",
         right_then_wrong,
         (

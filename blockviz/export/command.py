@@ -13,6 +13,7 @@ from blockviz.export import film
 from blockviz.export.files import HELP, KINDS, Kind, Options, write
 from blockviz.export.words import ExportError
 from blockviz.sampling.trace import Trace, TraceError
+from blockviz.views.alignment import AXES, Axis
 from blockviz.views.palette import THEMES, Theme
 
 BAR_DELAY = 0.5
@@ -23,6 +24,8 @@ USES: dict[str, tuple[str, tuple[Kind, ...]]] = {
     "--no-views": ("no_views", ("html",)),
     "--frames": ("frames", ("gif", "mp4")),
     "--rate": ("rate", ("gif", "mp4")),
+    "--beside": ("beside", ("gif", "mp4")),
+    "--align": ("align", ("gif", "mp4")),
     "--pass": ("number", ("png", "svg")),
 }
 """Options with their names in the code and the kinds of file they change; with others alone they are refused."""
@@ -66,6 +69,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"passes a second of a film (default: {film.RATE:g})",
     )
     parser.add_argument(
+        "--beside", action="store_true", help="one film with the runs (2 to 4) side by side, not one for each"
+    )
+    parser.add_argument(
+        "--align",
+        choices=AXES,
+        help="what runs side by side are aligned by: passes, network calls, place of the canvas, share of the run, "
+        "recorded milliseconds (default: pass)",
+    )
+    parser.add_argument(
         "--pass",
         dest="number",
         type=whole(0, MAX_PASS),
@@ -100,6 +112,8 @@ def run_command(options: argparse.Namespace) -> list[Path]:
             limit=film.LIMIT if options.frames is None else options.frames,
             rate=film.RATE if options.rate is None else options.rate,
             number=options.number,
+            beside=options.beside,
+            axis=cast(Axis, options.align or "pass"),
         ),
         bar=lambda title: (
             lambda numbers: tqdm(numbers, unit="frame", desc=title, delay=BAR_DELAY, leave=False)

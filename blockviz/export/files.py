@@ -9,9 +9,11 @@ from typing import Literal, get_args
 
 from blockviz.base.writing import complete, file_to_write
 from blockviz.export import film, plots, standalone, tables
+from blockviz.export.board import Board, together
 from blockviz.export.picture import picture
 from blockviz.export.words import ExportError, about, short
 from blockviz.sampling.trace import Trace
+from blockviz.views.alignment import Axis
 from blockviz.views.palette import Theme
 
 Kind = Literal["html", "gif", "mp4", "csv", "parquet", "json", "png", "svg"]
@@ -19,8 +21,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 TABLES = ("passes", "positions")
 HELP: dict[Kind, str] = {
     "html": "one page in one file with the player, for all runs together (up to 4, side by side); works offline",
-    "gif": "a film of the canvas as GIF",
-    "mp4": "a film of the canvas as MP4 (H.264)",
+    "gif": "a film of the canvas as GIF, one for each run or, with --beside, one of all side by side (2 to 4)",
+    "mp4": "the same film as MP4 (H.264)",
     "csv": "two tables as CSV: passes, and positions (a row per pass and position)",
     "parquet": "the same two tables as Parquet",
     "json": "the whole trace as one readable JSON document",
@@ -32,13 +34,18 @@ HELP: dict[Kind, str] = {
 
 @dataclass(frozen=True)
 class Options:
-    """How exports look: `number` is the pass of pictures (None: the last), `rate` in passes a second."""
+    """How exports look: `number` is the pass of pictures (None: the last), `rate` in passes a second.
+
+    With `beside` a film of several runs is one film, in which they stand side by side as `axis` aligns them.
+    """
 
     theme: Theme = "light"
     views: bool = True
     limit: int = film.LIMIT
     rate: float = film.RATE
     number: int | None = None
+    beside: bool = False
+    axis: Axis = "pass"
 
 
 def write(
@@ -64,12 +71,14 @@ def write(
     for trace in traces:
         _number(trace, options)
     names = _distinct(names)
-    for target in _targets(names, kinds, folder):
+    for target in _targets(names, kinds, folder, options):
         file_to_write(target)
     written: list[Path] = []
     for kind in kinds:
         if kind == "html":
             written.append(_html(traces, names, folder, options))
+        elif kind in ("gif", "mp4") and options.beside and len(traces) > 1:
+            written += _film(kind, traces, folder / _joined(names, kind), options, bar)
         elif kind in ("png", "svg"):
             if not {"png", "svg"} & set(kinds[: kinds.index(kind)]):
                 both = tuple(each for each in kinds if each in ("png", "svg"))
@@ -80,18 +89,39 @@ def write(
     return written
 
 
-def _targets(names: Sequence[str], kinds: Sequence[Kind], folder: Path) -> list[Path]:
+def _targets(names: Sequence[str], kinds: Sequence[Kind], folder: Path, options: Options) -> list[Path]:
     """The files to come, but for the charts, whose number depends on the run."""
-    files = [_page_name(names)] if "html" in kinds else []
+    files = [_joined(names, "html")] if "html" in kinds else []
+    beside = options.beside and len(names) > 1
+    files += [_joined(names, kind) for kind in kinds if kind in ("gif", "mp4") and beside]
     for name in names:
-        files += [f"{name}.{kind}" for kind in kinds if kind in ("gif", "mp4", "json")]
+        own = ("json",) if beside else ("gif", "mp4", "json")
+        files += [f"{name}.{kind}" for kind in kinds if kind in own]
         files += [f"{name}-{rows}.{kind}" for kind in kinds if kind in ("csv", "parquet") for rows in TABLES]
         files += [f"{name}-canvas.png"] if "png" in kinds else []
     return [folder / file for file in files]
 
 
-def _page_name(names: Sequence[str]) -> str:
-    return f"{short('-'.join(names), 100)}.html"
+def _joined(names: Sequence[str], ending: str) -> str:
+    """The name of a file that holds all runs."""
+    return f"{short('-'.join(names), 100)}.{ending}"
+
+
+def _film(
+    kind: Kind, traces: Sequence[Trace], target: Path, options: Options, bar: Callable[[str], film.Progress]
+) -> list[Path]:
+    make = film.write_gif if kind == "gif" else film.write_mp4
+    with complete(target) as part:
+        make(
+            traces,
+            part,
+            theme=options.theme,
+            limit=options.limit,
+            rate=options.rate,
+            axis=options.axis,
+            progress=bar(target.name),
+        )
+    return [target]
 
 
 def _single(
@@ -99,12 +129,7 @@ def _single(
 ) -> list[Path]:
     """The files of a kind that every run has for itself."""
     if kind in ("gif", "mp4"):
-        make = film.write_gif if kind == "gif" else film.write_mp4
-        target = stem.with_name(f"{stem.name}.{kind}")
-        with complete(target) as part:
-            progress = bar(target.name)
-            make(trace, part, theme=options.theme, limit=options.limit, rate=options.rate, progress=progress)
-        return [target]
+        return _film(kind, [trace], stem.with_name(f"{stem.name}.{kind}"), options, bar)
     if kind == "json":
         target = stem.with_name(f"{stem.name}.json")
         with complete(target) as part:
@@ -123,7 +148,7 @@ def _single(
 
 
 def _html(traces: Sequence[Trace], names: Sequence[str], folder: Path, options: Options) -> Path:
-    target = folder / _page_name(names)
+    target = folder / _joined(names, "html")
     text = standalone.page(traces, views=options.views)
     with complete(target) as part:
         part.write_text(text, encoding="utf-8", newline="\n")
@@ -157,16 +182,26 @@ def _pictures(
     return written
 
 
-def write_canvas(trace: Trace, target: Path, options: Options | None = None) -> Path:
-    """Write the canvas of one pass as PNG, which needs no browser, and return its path."""
+def write_canvas(traces: Trace | Sequence[Trace], target: Path, options: Options | None = None) -> Path:
+    """Write the canvas of one pass as PNG, which needs no browser, and return its path; several stand side by side.
+
+    The pass is then that of the run which leads.
+    """
     from PIL.PngImagePlugin import PngInfo
 
     options = options or Options()
     facts = PngInfo()
-    for name, value in about([trace]).items():
+    runs = [traces] if isinstance(traces, Trace) else list(traces)
+    for name, value in about(runs).items():
         facts.add_itxt(f"blockviz.{name}", value)
+    lead = runs[0] if len(runs) == 1 else runs[together(runs, options.axis).lead]
+    number = _number(lead, options)
     with complete(target) as part:
-        picture(trace, _number(trace, options), options.theme).save(part, "PNG", pnginfo=facts)
+        if len(runs) == 1:
+            image = picture(lead, number, options.theme)
+        else:
+            image = Board(runs, options.theme, [number], axis=options.axis).paint(number)
+        image.save(part, "PNG", pnginfo=facts)
     return target
 
 

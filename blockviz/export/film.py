@@ -1,7 +1,8 @@
 """A run as a moving picture: GIF with Pillow, MP4 (H.264) with the ffmpeg that the package imageio-ffmpeg brings.
 
 One frame per pass, at most `limit` of them (`frames.chosen` says which, and the footer says so); the start and the
-last frame are held. Both files are written as they are drawn, with `progress` wrapped around the passes.
+last frame are held. Both files are written as they are drawn, with `progress` wrapped around the passes. Two to four
+runs stand side by side in one film (`board`), which has the frames of the run that leads on `axis`.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from pathlib import Path
 
 from PIL import Image
 
+from blockviz.export.board import Board, together
 from blockviz.export.colors import gif_palette
 from blockviz.export.frames import chosen
 from blockviz.export.picture import Painter
 from blockviz.export.words import ExportError, about
 from blockviz.sampling.trace import Trace
+from blockviz.views.alignment import Axis
 from blockviz.views.palette import Theme
 
 Progress = Callable[[Sequence[int]], Iterable[int]]
@@ -46,15 +49,25 @@ def note(trace: Trace, numbers: Sequence[int]) -> str:
     )
 
 
-def _prepare(trace: Trace, theme: Theme, limit: int, rate: float) -> tuple[Painter, tuple[int, ...]]:
+def _prepare(
+    traces: Sequence[Trace], theme: Theme, limit: int, rate: float, axis: Axis
+) -> tuple[Painter | Board, tuple[int, ...]]:
     if not LIMITS[0] <= limit <= LIMITS[1]:
         raise ExportError(f"The number of frames cannot be {limit}; it is from {LIMITS[0]} to {LIMITS[1]}.")
     if not (math.isfinite(rate) and RATES[0] <= rate <= RATES[1]):
         raise ExportError(
             f"The rate cannot be {rate:g}; it is from {RATES[0]:g} to {RATES[1]:g} passes a second."
         )
-    numbers = chosen(trace, limit)
-    return Painter(trace, theme, numbers, note(trace, numbers)), numbers
+    if len(traces) == 1:
+        numbers = chosen(traces[0], limit)
+        return Painter(traces[0], theme, numbers, note(traces[0], numbers)), numbers
+    lead = traces[together(traces, axis).lead]
+    numbers = chosen(lead, limit)
+    return Board(traces, theme, numbers, note(lead, numbers), axis), numbers
+
+
+def _all(traces: Trace | Sequence[Trace]) -> tuple[Trace, ...]:
+    return (traces,) if isinstance(traces, Trace) else tuple(traces)
 
 
 def silent(numbers: Sequence[int]) -> Iterable[int]:
@@ -63,16 +76,18 @@ def silent(numbers: Sequence[int]) -> Iterable[int]:
 
 
 def write_gif(
-    trace: Trace,
+    traces: Trace | Sequence[Trace],
     path: Path,
     *,
     theme: Theme = "light",
     limit: int = LIMIT,
     rate: float = RATE,
+    axis: Axis = "pass",
     progress: Progress = silent,
 ) -> None:
-    """Write the run as an endless GIF of 1280 pixels' width; raises `ExportError`."""
-    painter, numbers = _prepare(trace, theme, limit, rate)
+    """Write a run, or two to four side by side, as an endless GIF; raises `ExportError`."""
+    runs = _all(traces)
+    painter, numbers = _prepare(runs, theme, limit, rate, axis)
     palette = Image.new("P", (1, 1))
     palette.putpalette(gif_palette(theme))
     # Pillow counts hundredths of a second, and browsers slow down what is faster than two of them.
@@ -86,7 +101,7 @@ def write_gif(
 
     stream = images()
     first = next(stream)
-    comment = "\n".join(about([trace]).values()).replace(" · ", "; ")
+    comment = "\n".join(about(runs).values()).replace(" · ", "; ")
     first.save(
         path,
         "GIF",
@@ -101,16 +116,18 @@ def write_gif(
 
 
 def write_mp4(
-    trace: Trace,
+    traces: Trace | Sequence[Trace],
     path: Path,
     *,
     theme: Theme = "light",
     limit: int = LIMIT,
     rate: float = RATE,
+    axis: Axis = "pass",
     progress: Progress = silent,
 ) -> None:
-    """Write the run as an MP4 of 1280 pixels' width; raises `ExportError`, also where there is no ffmpeg."""
-    painter, numbers = _prepare(trace, theme, limit, rate)
+    """Write a run, or two to four side by side, as an MP4; raises `ExportError`, also where there is no ffmpeg."""
+    runs = _all(traces)
+    painter, numbers = _prepare(runs, theme, limit, rate, axis)
     try:
         import imageio_ffmpeg
 
@@ -119,7 +136,7 @@ def write_mp4(
         raise ExportError(
             "MP4 needs ffmpeg, which the package imageio-ffmpeg brings: install requirements.txt, or write a GIF."
         ) from None
-    facts = about([trace])
+    facts = about(runs)
     writer = imageio_ffmpeg.write_frames(
         str(path),
         painter.size,

@@ -16,9 +16,10 @@ from tempfile import TemporaryDirectory
 from typing import Literal, get_args
 
 from blockviz.export import film
-from blockviz.export.files import Kind, Options, write, write_canvas
+from blockviz.export.files import Options, write, write_canvas
 from blockviz.export.words import CORRECTORS, ExportError
 from blockviz.sampling.trace import MOST_RUNS, Header, Trace
+from blockviz.views.alignment import AXES
 from blockviz.views.palette import THEMES
 
 ParcelKind = Literal["html", "gif", "mp4", "picture", "csv", "parquet", "json"]
@@ -82,8 +83,10 @@ def make(
             f"These runs have {cells} cells (passes times positions), and {MOST_CELLS} become {kind} here at most; "
             "for more, save the runs and use python -m blockviz export."
         )
-    if kind != "picture" and options.number is not None:
-        options = replace(options, number=None)
+    if options.axis not in AXES:
+        raise ExportError(f"align cannot be {options.axis!r}: allowed is one of {', '.join(AXES)}.")
+    number = options.number if kind == "picture" else None
+    options = replace(options, beside=True, number=number)
     names = [slug(trace.header) for trace in traces]
     with TemporaryDirectory(prefix="blockviz-") as folder:
         paths = _written(traces, names, kind, Path(folder), options, bar)
@@ -101,17 +104,10 @@ def _written(
     options: Options,
     bar: Bar,
 ) -> list[Path]:
-    if kind != "picture":
-        plain: Kind = kind
-        return write(traces, names, [plain], folder, options, bar)
-    return [
-        write_canvas(
-            trace,
-            folder / f"{name}-{number}-canvas.png" if len(names) > 1 else folder / f"{name}-canvas.png",
-            options,
-        )
-        for number, (trace, name) in enumerate(zip(traces, names, strict=True), 1)
-    ]
+    if kind == "picture":
+        name = names[0] if len(names) == 1 else f"blockviz-{len(names)}-runs"
+        return [write_canvas(traces, folder / f"{name}-canvas.png", options)]
+    return write(traces, names, [kind], folder, options, bar)
 
 
 def packed(files: Sequence[Made], name: str) -> Made:

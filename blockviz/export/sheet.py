@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from blockviz.sampling.trace import Pass, Trace
 
@@ -22,6 +23,59 @@ TOP = 132
 
 
 @dataclass(frozen=True)
+class Area:
+    """The column of a picture that a run's canvas stands in: `left` and `width` with its margins, `top` of the canvas.
+
+    `spreads` are the cells on a line that are tried in turn; a `narrow` area takes the first one.
+    """
+
+    left: int = 0
+    width: int = WIDTH
+    top: int = TOP
+    margin: int = MARGIN
+    gutter: int = GUTTER
+    spreads: tuple[int, ...] = SPREADS
+
+    @property
+    def narrow(self) -> bool:
+        """Whether it is one of several beside each other."""
+        return len(self.spreads) == 1
+
+    @property
+    def inner(self) -> int:
+        """The x where the margin ends."""
+        return self.left + self.margin
+
+    @property
+    def room(self) -> int:
+        """Pixels between the margins."""
+        return self.width - 2 * self.margin
+
+    @property
+    def text(self) -> int:
+        """The x of the first cell's block, where verdicts and the legend begin too."""
+        return self.inner + self.gutter + INSET
+
+    def moved(self, down: int) -> Area:
+        """The same column with its canvas further down."""
+        return replace(self, top=self.top + down)
+
+    def wrapped(self, widths: Sequence[float], gap: float, left: int | None = None) -> list[list[int]]:
+        """Indices of items of these widths, broken into lines between `left` (usually `text`) and the right margin."""
+        first = self.text if left is None else left
+        last = self.inner + self.room
+        lines: list[list[int]] = []
+        x = 0
+        for index, width in enumerate(widths):
+            if not lines or x + width > last:
+                lines.append([])
+                x = first
+            lines[-1].append(index)
+            x += round(width + gap)
+        return lines
+
+
+@dataclass(frozen=True)
 class Sheet:
     """The canvas as lines of cells: `columns` cells of a block on a line, `per_row` blocks beside each other.
 
@@ -36,6 +90,7 @@ class Sheet:
     cell: int
     height: int
     lines: int
+    area: Area = Area()
     origin: int = 0
 
     @property
@@ -56,7 +111,7 @@ class Sheet:
     @property
     def bottom(self) -> int:
         """The y under the last line."""
-        return TOP + self.shown * self.pitch
+        return self.area.top + self.shown * self.pitch
 
     @property
     def block_width(self) -> int:
@@ -81,8 +136,8 @@ class Sheet:
         if not 0 <= line < self.shown:
             return None
         block, offset = self._place(position)
-        left = MARGIN + GUTTER + block % self.per_row * self.block_width + INSET
-        return left + offset % self.columns * (self.cell + GAP), TOP + line * self.pitch + INSET
+        left = self.area.text + block % self.per_row * self.block_width
+        return left + offset % self.columns * (self.cell + GAP), self.area.top + line * self.pitch + INSET
 
     def block_at(self, block: int, first: int) -> tuple[int, int, int, int] | None:
         """The frame (left, top, right, bottom) of what the picture shows of a block, or None."""
@@ -92,9 +147,9 @@ class Sheet:
         below = min(self.shown - 1, self.line_of(stop - 1) - first)
         if above > below:
             return None
-        left = MARGIN + GUTTER + block % self.per_row * self.block_width
+        left = self.area.text - INSET + block % self.per_row * self.block_width
         wide = min(self.columns, stop - start) * (self.cell + GAP) - GAP + 2 * INSET
-        return left, TOP + above * self.pitch, left + wide, TOP + (below + 1) * self.pitch
+        return left, self.area.top + above * self.pitch, left + wide, self.area.top + (below + 1) * self.pitch
 
     def positions_shown(self, first: int) -> tuple[int, int]:
         """The positions [start, stop) whose lines are in the picture."""
@@ -115,12 +170,13 @@ class Sheet:
         return max(0, self.origin + (block - (self.origin > 0)) * self.block_size)
 
 
-def sheet(trace: Trace) -> Sheet:
-    """The layout for a run; depends on its geometry only, so that frames of equal runs lie on each other."""
+def sheet(trace: Trace, area: Area | None = None) -> Sheet:
+    """The layout for a run in an area; depends on its geometry only, so that frames of equal runs lie on each other."""
+    area = area or Area()
     length = trace.header.length
     size = min(trace.header.block_size, length)
     blocks = trace.header.blocks
-    for spread in SPREADS:
+    for spread in area.spreads:
         if size <= spread * 1.25:
             columns, per_row = size, min(blocks, max(1, spread // size))
         else:
@@ -128,7 +184,7 @@ def sheet(trace: Trace) -> Sheet:
         lines = -(-blocks // per_row) * -(-size // columns)
         if lines <= FEW_LINES:
             break
-    room = WIDTH - 2 * MARGIN - GUTTER
+    room = area.room - area.gutter
     cell = (room - per_row * 2 * INSET + GAP) // (per_row * columns) - GAP
     height = 34 if lines <= 10 else 30 if lines <= 16 else 28 if lines <= FEW_LINES else 24
-    return Sheet(size, length, columns, per_row, min(WIDEST, cell), height, lines, trace.header.origin)
+    return Sheet(size, length, columns, per_row, min(WIDEST, cell), height, lines, area, trace.header.origin)

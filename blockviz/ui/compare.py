@@ -13,7 +13,7 @@ import gradio as gr
 
 from blockviz.sampling.settings import SettingsError
 from blockviz.sampling.trace import Trace
-from blockviz.ui import many_seeds
+from blockviz.ui import filebar, many_seeds
 from blockviz.ui.compare_words import SEEDS
 from blockviz.ui.controls import SIDES, FormError, read_compare
 from blockviz.ui.measuring import measure
@@ -37,6 +37,7 @@ class Screen:
     """
 
     players: tuple[gr.HTML, ...]
+    bar: gr.HTML
 
     @property
     def outputs(self) -> list[gr.HTML]:
@@ -64,6 +65,7 @@ def build(runner: Runner, files: dict[str, Asset], spec: str, examples: tuple[st
         form = part(
             "form", files, classes="bv-card", elem_id="compare-form", form=PLACE, spec=spec, alive=alive
         )
+        bar = filebar.bar(files, PLACE, "compare-files")
         part("transport", files, classes="bv-card", elem_id="compare-transport", group=PLACE)
         part("sides", files, elem_id="compare-under")
         with gr.Row(elem_classes=["bv-pair"]):
@@ -82,7 +84,7 @@ def build(runner: Runner, files: dict[str, Asset], spec: str, examples: tuple[st
             usual=many_seeds.USUAL,
             models=len(scorers),
         )
-    screen = Screen(players)
+    screen = Screen(players, bar)
 
     def open_tab() -> tuple[str, ...]:
         return examples

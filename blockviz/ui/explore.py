@@ -8,6 +8,7 @@ from typing import Any
 import gradio as gr
 
 from blockviz.sampling.settings import SettingsError
+from blockviz.ui import filebar
 from blockviz.ui.controls import FormError, read_explore
 from blockviz.ui.player_component import part, player
 from blockviz.ui.runner import Runner, Update, refusal
@@ -17,14 +18,19 @@ PLACE = "explore"
 OVER = "() => { window.BlockViz.over('explore'); }"
 
 
-def build(runner: Runner, files: dict[str, Asset], spec: str, example: str) -> None:
-    """Put the tab into the current Blocks; `spec` is the form's JSON, `example` the run (lines) that plays first."""
+def build(runner: Runner, files: dict[str, Asset], spec: str, example: str) -> tuple[gr.HTML, gr.HTML]:
+    """Put the tab into the current Blocks and give its player and the bar over it.
+
+    `spec` is the form's JSON, `example` the run (lines) that plays first.
+    """
     with gr.Row(elem_id="explore"):
         alive = files["logo.svg"].address  # any file will do to ask whether the server is still there
         form = part(
             "form", files, classes="bv-card", elem_id="explore-form", form=PLACE, spec=spec, alive=alive
         )
-        screen = player(files, value=example, group=PLACE, elem_id="player")
+        with gr.Column(elem_id="explore-run"):
+            bar = filebar.bar(files, PLACE, "explore-files")
+            screen = player(files, value=example, group=PLACE, elem_id="player")
 
     def generate(event: gr.EventData, request: gr.Request) -> Iterator[tuple[Any, str]]:
         try:
@@ -47,3 +53,4 @@ def build(runner: Runner, files: dict[str, Asset], spec: str, example: str) -> N
     )
     run.then(None, None, None, js=OVER, **hidden)
     form.stop(stop, None, None, queue=False, concurrency_limit=None, **hidden)
+    return screen, bar

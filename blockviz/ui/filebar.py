@@ -1,4 +1,4 @@
-"""The bar over the runs of a tab: the gallery, opening and saving runs, exports. What it does stands in assets/filebar.js.
+"""The bar over the runs of a tab: gallery, opening, saving, exports. What it does stands in assets/filebar.js.
 
 Runs come on screen through one event, whether they are bundled examples (by name) or opened files (by the name under
 which the `Handoff` keeps them).
@@ -7,22 +7,33 @@ which the `Handoff` keeps them).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 import gradio as gr
 
 from blockviz.export.parcel import KINDS
 from blockviz.ui import files as routes
-from blockviz.ui.compare import SHOW, Screen
 from blockviz.ui.examples import Entry, gallery, header_of, recorded
 from blockviz.ui.files import Handoff
 from blockviz.ui.player_component import part
 from blockviz.ui.serving import PICTURES, Asset
 from blockviz.ui.wording import EXPORT_KINDS, FILES
+from blockviz.views.palette import PALETTES
 
 _serial = count(1)
+
+
+class Screen(Protocol):
+    """What takes several runs: Compare."""
+
+    @property
+    def outputs(self) -> list[gr.HTML]:
+        """The components that show them."""
+
+    def values(self, runs: Sequence[str]) -> tuple[str, ...]:
+        """A value for each of `outputs`."""
 
 
 class OpenError(ValueError):
@@ -39,6 +50,7 @@ def bar(assets: dict[str, Asset], place: str, elem_id: str) -> gr.HTML:
         words=FILES,
         entries=[_shown(entry) for entry in gallery()],
         pictures=assets[PICTURES].address,
+        colors={theme: palette.states for theme, palette in PALETTES.items()},
         kinds=[{"kind": kind, **EXPORT_KINDS[kind]} for kind in KINDS],
         open=routes.OPEN.removeprefix("/"),
         export=routes.EXPORT.removeprefix("/"),
@@ -48,7 +60,7 @@ def bar(assets: dict[str, Asset], place: str, elem_id: str) -> gr.HTML:
 
 
 def wire(bars: Sequence[gr.HTML], single: gr.HTML, several: Screen, handoff: Handoff) -> None:
-    """Let the bars put runs on screen: one in Explore's player `single`, two to four in Compare's `several`."""
+    """Let the bars put runs on screen: one in Explore's player `single`, two to four in Compare, `several`."""
     outputs = [single, *several.outputs, *bars]
 
     def show(event: gr.EventData) -> tuple[Any, ...]:

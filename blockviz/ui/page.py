@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from blockviz.evaluation.tasks import Example
-from blockviz.ui import api, compare, explore
+from blockviz.ui import api, compare, explore, filebar
 from blockviz.ui.controls import Choices, compare_spec, explore_spec
 from blockviz.ui.examples import FIRST, FIRST_PAIR, entry_of, header_of, recorded
+from blockviz.ui.files import Handoff
 from blockviz.ui.player_component import part
 from blockviz.ui.runner import Runner
 from blockviz.ui.serving import Asset, app_options, assets
@@ -32,6 +33,7 @@ class Page:
     demo: gr.Blocks
     runner: Runner
     files: dict[str, Asset]
+    handoff: Handoff
 
 
 def build(
@@ -39,15 +41,16 @@ def build(
 ) -> Page:
     """The page for the checkpoints in `folder` and for `releases`; imports no torch and loads no checkpoint."""
     runner = Runner(folder, device, releases)
-    files = assets()
+    files, handoff = assets(), Handoff()
     # The folder's whole path is nobody's business.
     choices = Choices(runner.shelf.offers(), prompts, Path(folder).name)
     single, pair = recorded(FIRST), _pair()
     headers = (header_of(pair[0]), header_of(pair[1]))
     with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as demo:
         part("header", files, title=TITLE, logo=files["logo.svg"].address, tabs=TABS, link=LINK, **THEMES)
-        explore.build(runner, files, explore_spec(choices, header_of(single)), single)
-        compare.build(runner, files, compare_spec(choices, headers), pair)
+        screen, bar = explore.build(runner, files, explore_spec(choices, header_of(single)), single)
+        sides = compare.build(runner, files, compare_spec(choices, headers), pair)
+        filebar.wire((bar, sides.bar), screen, sides, handoff)
         api.build(runner)
 
         def leave(request: gr.Request) -> None:
@@ -55,7 +58,7 @@ def build(
 
         demo.unload(leave)
     demo.queue(default_concurrency_limit=None, max_size=256, api_open=False)
-    return Page(demo, runner, files)
+    return Page(demo, runner, files, handoff)
 
 
 def _pair() -> tuple[str, str]:
@@ -71,7 +74,7 @@ def launch_options(page: Page) -> dict[str, Any]:
     return {
         "theme": gr.themes.Base(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
         "head": f'<link rel="stylesheet" href="{style}"><link rel="icon" href="{icon}" type="image/svg+xml">',
-        "app_kwargs": app_options(page.files),
+        "app_kwargs": app_options(page.files, page.handoff),
         "footer_links": [],
         "run_history": False,
         "enable_monitoring": False,

@@ -109,8 +109,8 @@ FILES: dict[str, str] = {
     "previous": "Previous example",
     "next": "Next example",
     "open": "Open…",
-    "open_help": "Open saved runs (.jsonl.gz or .jsonl), or drop them on the page: one run opens in Explore, two to four "
-    "in Compare",
+    "open_help": "Open saved runs (.jsonl.gz or .jsonl), or drop them on the page: one run opens in Explore, two to "
+    "four in Compare",
     "save": "Save",
     "save_help": "Save what is on screen as one file (.jsonl.gz), which opens here again and in Python",
     "export": "Export…",

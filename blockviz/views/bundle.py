@@ -46,6 +46,9 @@ PAGE_SCRIPTS = (
     "compare_seeds.js",
     "permalink.js",
     "page.js",
+    "files.js",
+    "gallery.js",
+    "filebar.js",
 )
 STYLES = (
     "theme.css",
@@ -55,6 +58,7 @@ STYLES = (
     "present.css",
     "story.css",
     "inspector.css",
+    "files.css",
     *VIEW_STYLES,
 )
 EXPORT_SCRIPTS = ("export.js",)
