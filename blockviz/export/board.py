@@ -41,7 +41,7 @@ AXIS_WORDS: dict[Axis, str] = {
 
 @dataclass(frozen=True)
 class Beside:
-    """Which passes stand beside each other: `rows` has (pass, whether it is held) of every run for each pass of the lead.
+    """Which passes stand beside each other: `rows` has (pass, whether held) of every run for each pass of the lead.
 
     `lead` is the index of the run whose passes are counted.
     """
