@@ -5,6 +5,7 @@
   const BlockViz = (window.BlockViz = window.BlockViz || {});
   const el = (...parts) => BlockViz.el(...parts);
   const { fill } = BlockViz.files;
+  const NEWS_MS = 4000; // so long a new run on screen leaves words standing
   const bars = {};
   let cover = null;
 
@@ -15,6 +16,7 @@
       const { words, group } = this.options;
       this.opened = ""; // the file that the runs on screen came from
       this.wanted = null; // what was asked of the server
+      this.said = 0;
       this.title = el("b");
       this.place = el("span", { class: "bvf-place" });
       this.line = el("span", { class: "bvf-line" });
@@ -55,6 +57,7 @@
 
     /** Words under the bar: what was refused and why, or nothing. */
     say(text) {
+      this.said = performance.now();
       this.news.hidden = !text;
       BlockViz.write(this.news, text);
     }
@@ -77,7 +80,7 @@
       if (!same) {
         this.opened = this.wanted && this.wanted.file ? this.wanted.file : "";
         this.wanted = null;
-        this.say("");
+        if (performance.now() - this.said > NEWS_MS) this.say("");
       }
       this._describe(runs);
     }
@@ -117,6 +120,7 @@
     /** Ask for an example of the gallery; it opens in the tab that holds as many runs. */
     show(entry) {
       if (this._busy()) return;
+      this.say("");
       this._ask({ example: entry.name, file: "" });
     }
 

@@ -5,34 +5,43 @@ Parameters and their types come from `blockviz.sampling.settings`: a new setting
 
 from __future__ import annotations
 
-import base64
 import inspect
-import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
+from functools import wraps
 from itertools import count
 from typing import Any, Literal
 
 import gradio as gr
 
 from blockviz.sampling.settings import FIELDS, PRESETS, Field, SettingsError, from_preset
-from blockviz.sampling.trace import Trace, TraceError
+from blockviz.ui import api_files
+from blockviz.ui.api_files import SentError, read_runs
 from blockviz.ui.controls import DEFAULT_PRESET, MAX_PROMPT, FormError, Request
 from blockviz.ui.forking import ForkRequest, read_fork
 from blockviz.ui.live import LiveRun
 from blockviz.ui.runner import Runner, Update
-from blockviz.ui.stepping_words import API_FORK, API_TRACE
+from blockviz.ui.stepping_words import API_FORK
 from blockviz.ui.wording import API, COMPARE_COUNT, PROMPT_TOO_LONG
 
 MOST_COMPARED = 4
-MOST_BYTES = 20_000_000
-"""Bytes of a run that is sent in, unpacked."""
+EXPORTS_AT_ONCE = 2
 SESSION = "api"
 _TYPES: dict[str, Any] = {"int": int, "float": float, "bool": bool}
 
 
+class Blocks(gr.Blocks):
+    """Gradio's Blocks, but a call with too few values is answered in words (Gradio's own answer is null)."""
+
+    def validate_inputs(self, block_fn: Any, inputs: list[Any]) -> None:
+        """Raise gr.Error where fewer values came than the endpoint has parameters."""
+        if len(inputs) < len(block_fn.inputs):
+            name, count = block_fn.api_name, len(block_fn.inputs)
+            raise _refusal(API["too_few"].format(name=name, count=count, given=len(inputs)))
+
+
 def build(runner: Runner) -> None:
-    """Add `/models`, `/generate`, `/generate_stream`, `/compare` and `/fork` to the current Blocks."""
+    """Add `/models`, `/generate`, `/generate_stream`, `/compare`, `/fork` and `/export` to the current Blocks."""
     places = count()
 
     def follow(requests: Mapping[str, Request | ForkRequest]) -> Iterator[Update]:
@@ -61,6 +70,13 @@ def build(runner: Runner) -> None:
     def fork(trace: str, edit: dict) -> str:
         return _last(follow({"": _forked(trace, edit)}))[0]
 
+    @wraps(api_files.export)
+    def export(*values: Any, **named: Any) -> list[dict]:
+        try:
+            return api_files.export(*values, **named)
+        except SentError as error:
+            raise _refusal(str(error)) from None
+
     options: dict[str, Any] = {"concurrency_limit": None}
     gr.api(models, api_name="models", api_description=API["models"], **options)
     for function, name, returned in (
@@ -70,6 +86,8 @@ def build(runner: Runner) -> None:
         gr.api(_typed(function, returned), api_name=name, api_description=API[name], **options)
     gr.api(compare, api_name="compare", api_description=API["compare"], **options)
     gr.api(fork, api_name="fork", api_description=API_FORK, **options)
+    # At most so many at once: a film keeps a core busy for seconds.
+    gr.api(export, api_name="export", api_description=API["export"], concurrency_limit=EXPORTS_AT_ONCE)
 
 
 def parameters() -> dict[str, tuple[Any, Any]]:
@@ -138,21 +156,13 @@ def _pair(prompt: str, runs: list[dict], seed: int) -> dict[str, Request]:
 
 
 def _forked(trace: object, edit: object) -> ForkRequest:
-    """The fork of a run given as its lines or, gzipped, in base64."""
-    if not isinstance(trace, str):
-        raise _refusal(API_TRACE)
-    content = trace.encode("utf-8", "replace")
-    if not trace.lstrip().startswith("{"):
-        try:
-            content = base64.b64decode(trace, validate=True)
-        except ValueError:
-            raise _refusal(API_TRACE) from None
+    """The fork of a run given as its lines or as a file in base64."""
     try:
-        runs = Trace.read_all(io.BytesIO(content), MOST_BYTES)
+        runs = read_runs(trace)
         if len(runs) != 1:
-            raise _refusal(API_TRACE)
+            raise _refusal(API["no_trace"])
         return read_fork("".join(runs[0].to_lines()), edit)
-    except (TraceError, FormError, SettingsError) as error:
+    except (SentError, FormError, SettingsError) as error:
         raise _refusal(str(error)) from None
 
 

@@ -46,7 +46,7 @@ def build(
     choices = Choices(runner.shelf.offers(), prompts, Path(folder).name)
     single, pair = recorded(FIRST), _pair()
     headers = (header_of(pair[0]), header_of(pair[1]))
-    with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as demo:
+    with api.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as demo:
         part("header", files, title=TITLE, logo=files["logo.svg"].address, tabs=TABS, link=LINK, **THEMES)
         screen, bar = explore.build(runner, files, explore_spec(choices, header_of(single)), single)
         sides = compare.build(runner, files, compare_spec(choices, headers), pair)

@@ -94,5 +94,4 @@ API_FORK = (
     "force, freeze, release, settings} as in a trace file: positions from 0, force pairs of position and id or text; "
     "returns the fork's trace as newline-delimited JSON."
 )
-API_TRACE = "trace must be the lines of one run, or they, gzipped, in base64."
 API_EDIT = "edit must be an object with at, and where wanted renoise, force, freeze, release and settings."

@@ -163,6 +163,13 @@ API: dict[str, str] = {
     "generate_stream": "Run one prompt and give the lines of its trace as its passes happen.",
     "compare": "Run one prompt on two to four configurations (model, preset, settings), with one seed unless a run "
     "names its own; returns their traces in the same order.",
+    "export": "Make files of one to four runs (lines of a trace, or a trace file in base64): kind is html, gif, mp4, "
+    "picture, csv, parquet or json; returns each file with name, media type, encoding and data.",
+    "no_trace": "trace must be the lines of one run, or its file (.jsonl.gz or .jsonl) in base64.",
+    "too_few": "/{name} takes {count} values in the order of its parameters; {given} came. With names instead of an "
+    "order, and defaults for what is left out, send them to /gradio_api/call/v2/{name}.",
+    "no_runs": "runs must be a list of one to {most} runs.",
+    "no_option": "{name} cannot be {value}: it has another type.",
     "no_prompt": "prompt must be a text.",
     "no_run": "Each run must be an object with a model and, where wanted, a preset and settings; the prompt is shared.",
 }

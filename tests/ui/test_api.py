@@ -2,20 +2,27 @@ from __future__ import annotations
 
 import base64
 import gzip
+import io
+import json
 import socket
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
+from PIL import Image
 
 from blockviz import load, sample
 from blockviz.evaluation.tasks import EXAMPLE_PROMPTS, checker_for, known_answer
+from blockviz.export.board import Board
+from blockviz.export.standalone import page as exported
 from blockviz.sampling.edits import Edit
 from blockviz.sampling.forks import fork
 from blockviz.sampling.settings import FIELDS
 from blockviz.sampling.trace import Trace
+from blockviz.ui.examples import FIRST, recorded
 from blockviz.ui.page import build, launch_options
 from tests.evaluation.math_models import write_checkpoint
 
@@ -54,7 +61,7 @@ def same(one: Trace, other: Trace) -> bool:
 
 def test_the_endpoints_are_named_and_typed(client: Client) -> None:
     known = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    assert set(known) == {"/models", "/generate", "/generate_stream", "/compare", "/fork"}
+    assert set(known) == {"/models", "/generate", "/generate_stream", "/compare", "/fork", "/export"}
     given = {entry["parameter_name"]: entry for entry in known["/generate"]["parameters"]}
     assert list(given) == ["model", "prompt", "preset", *FIELDS]
     assert given["model"]["parameter_has_default"] is False
@@ -145,3 +152,72 @@ def test_a_run_is_stepped_into(client: Client, folder: Path) -> None:
     ):
         with pytest.raises(AppError, match=reason):
             client.predict(given, wrong, api_name="/fork")
+
+
+def content(file: dict[str, str]) -> bytes:
+    return base64.b64decode(file["data"]) if file["encoding"] == "base64" else file["data"].encode()
+
+
+def test_runs_are_exported_as_files(client: Client) -> None:
+    asked = {"model": "math-masked", "prompt": PROMPT, "steps": 2}
+    one = client.predict(**asked, api_name="/generate")
+    other = client.predict(**{**asked, "model": "math-uniform"}, api_name="/generate")
+    packed = base64.b64encode(gzip.compress(other.encode())).decode()
+    (page,) = client.predict(runs=[one, packed], kind="html", views=False, api_name="/export")
+    assert page["name"] == "math-masked-arpc-seed-0-math-uniform-arpc-seed-0.html"
+    assert page["data"] == exported([trace(one), trace(other)], views=False)
+    (film,) = client.predict(runs=[one, packed], kind="gif", frames=3, theme="dark", api_name="/export")
+    assert (film["media"], content(film)[:6]) == ("image/gif", b"GIF89a")
+    with Image.open(io.BytesIO(content(film))) as frames:
+        assert frames.n_frames == 3
+        assert frames.size[0] == Board([trace(one), trace(other)]).size[0]
+    tables = client.predict(runs=[one], kind="csv", api_name="/export")
+    assert [file["name"].rsplit("-", 1)[1] for file in tables] == ["passes.csv", "positions.csv"]
+    assert content(tables[0]).decode().count("\n") == len(trace(one).passes) + 1
+    (document,) = client.predict(runs=[one], kind="json", api_name="/export")
+    assert json.loads(document["data"])["run"] == trace(one).header.run
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"kind": "exe"}, "kind cannot be 'exe'"),
+        ({"runs": []}, "one to 4 runs"),
+        ({"runs": "x"}, "one to 4 runs"),
+        ({"runs": [1]}, "trace must be"),
+        ({"runs": ["%%%"]}, "trace must be"),
+        ({"runs": ['{"no": "trace"}']}, "not the header"),
+        ({"theme": "pink"}, "theme cannot be"),
+        ({"frames": 10**6}, "at most 400"),
+        ({"frames": "many"}, "frames cannot be many"),
+        ({"kind": "picture", "number": 10**6}, "pass cannot be"),
+        ({"align": "moon"}, "align cannot be"),
+    ],
+)
+def test_a_bad_export_is_refused_in_words(client: Client, asked: dict[str, object], says: str) -> None:
+    known = {"runs": [recorded(FIRST)], "kind": "gif", **asked}
+    with pytest.raises(AppError, match=says):
+        client.predict(**known, api_name="/export")
+
+
+def raw(client: Client, path: str, body: object) -> str:
+    """What a call by raw HTTP answers: the text of its events."""
+    address = f"{client.src}gradio_api/call/{path}"
+    headers = {"content-type": "application/json"}
+    request = urllib.request.Request(address, json.dumps(body).encode(), headers)
+    event = json.loads(urllib.request.urlopen(request, timeout=60).read())["event_id"]
+    return urllib.request.urlopen(f"{address}/{event}", timeout=120).read().decode()
+
+
+def test_a_raw_call_with_too_few_values_is_answered_in_words(client: Client) -> None:
+    answer = raw(client, "generate", {"data": ["math-masked", PROMPT]})
+    assert "event: error" in answer
+    assert f"/generate takes {len(FIELDS) + 3} values" in answer
+    assert "call/v2/generate" in answer
+
+
+def test_a_raw_call_may_name_its_values_and_leave_the_rest_out(client: Client) -> None:
+    answer = raw(client, "v2/generate", {"model": "math-masked", "prompt": PROMPT, "steps": 1})
+    assert "event: complete" in answer
+    (text,) = json.loads(answer.split("event: complete\ndata: ", 1)[1].split("\n", 1)[0])
+    assert trace(text).header.settings.steps == 1

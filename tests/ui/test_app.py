@@ -111,5 +111,12 @@ def test_only_the_named_endpoints_are_public(tmp_path: Path) -> None:
 
     page = build(tmp_path, "cpu", EXAMPLE_PROMPTS)
     named = page.demo.get_api_info()
-    assert set(named["named_endpoints"]) == {"/models", "/generate", "/generate_stream", "/compare"}
+    assert set(named["named_endpoints"]) == {
+        "/models",
+        "/generate",
+        "/generate_stream",
+        "/compare",
+        "/fork",
+        "/export",
+    }
     assert named["unnamed_endpoints"] == {}
