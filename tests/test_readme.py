@@ -11,6 +11,7 @@ import pytest
 
 from bench.readme import fill
 from blockviz.evaluation.tables import settings_markdown
+from tests.browser.conftest import serve
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -43,6 +44,21 @@ def test_every_verb_and_file_it_names_exists() -> None:
     assert {verb for verb in verbs if f"\n{verb}:" not in makefile} == set()
     linked = re.findall(r"\]\(([^)#:]+)\)", README)
     assert [name for name in linked if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.slow
+def test_the_example_for_a_running_page_works(tmp_path: Path) -> None:
+    code = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[1]
+    with serve(ROOT / "checkpoints", tmp_path / "app.log") as address:
+        text = code.replace("http://127.0.0.1:7860/", address)
+        command = [sys.executable, "-c", f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n{text}"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "math-masked masked 128" in done.stdout
+    assert re.search(r"#### \d+ \d+ \d+\n", done.stdout), done.stdout
+    assert "more lines of the trace" in done.stdout
+    (film,) = tmp_path.glob("*.gif")
+    assert film.read_bytes().startswith(b"GIF89a")
 
 
 @pytest.mark.slow

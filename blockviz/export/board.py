@@ -133,8 +133,9 @@ class Board:
         image = stand.sheet(foot_y + 18 + 19 * len(lines) + 8)
         draw = ImageDraw.Draw(image)
         stand.title(draw, f"{len(self.traces)} runs {AXIS_WORDS[self.axis]}")
-        starts = sorted({share for trace in self.traces for share in self._on_track(trace, ticks(trace))})
-        stand.track(draw, TRACK_Y, starts, [self._on_track(trace, dots(trace)) for trace in self.traces])
+        runs = list(enumerate(self.traces))
+        starts = sorted({share for index, trace in runs for share in self._on_track(index, ticks(trace))})
+        stand.track(draw, TRACK_Y, starts, [self._on_track(index, dots(trace)) for index, trace in runs])
         for label, panel in zip(LABELS, self.panels, strict=False):
             self._head(draw, label, panel)
             if panel.area.left:
@@ -143,9 +144,9 @@ class Board:
         stand.foot(draw, foot_y, lines)
         return image
 
-    def _on_track(self, trace: Trace, shares: Sequence[float]) -> list[float]:
+    def _on_track(self, index: int, shares: Sequence[float]) -> list[float]:
         """Where shares of a run lie on the track, which counts the passes of the run that leads."""
-        index, last = self.traces.index(trace), max(1, len(trace.passes) - 1)
+        last = max(1, len(self.traces[index].passes) - 1)
         first: dict[int, int] = {}
         for k, row in enumerate(self.beside.rows):
             first.setdefault(row[index][0], k)

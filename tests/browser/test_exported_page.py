@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from blockviz.export.board import together
 from blockviz.export.files import write
 from blockviz.export.frames import Frame, frame, legend
 from blockviz.export.standalone import page as exported
 from blockviz.export.words import footer, title
 from blockviz.sampling.trace import Trace
 from blockviz.ui.examples import FIRST, recorded
+from blockviz.views.alignment import AXES
 from tests.browser.conftest import PATIENCE_MS, Visit
 from tests.browser.fake_runs import fake_run
 
@@ -160,6 +162,32 @@ def test_four_runs_under_one_scrubber_with_their_charts(opened: Any, tmp_path: P
     assert page.get_by_test_id("scrubber").count() == 1
     assert [page.get_by_test_id(f"canvas-{side}").count() for side in "abcd"] == [1] * 4
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for index, trace in enumerate(runs):
+        agree(page, trace, index)
+
+
+def test_pages_and_films_put_the_same_passes_beside_each_other(opened: Any) -> None:
+    runs = [
+        Trace.from_lines(recorded(name).splitlines())
+        for name in ("doubts-mend", "blocks-of-4", "blocks-of-32")
+    ]
+    page = opened(exported(runs, views=False), width=1600)
+    for axis in AXES:
+        shown = page.evaluate(
+            """(axis) => {
+              const bus = BlockViz.visibleBus();
+              bus.setAlignment(axis);
+              return [...Array(bus.last + 1).keys()].map((k) => {
+                bus.seek(k);
+                return bus.players.map((player) => {
+                  const target = bus.target(player);
+                  return [Math.min(target, player.run.last), target > player.run.last];
+                });
+              });
+            }""",
+            axis,
+        )
+        assert shown == [[list(side) for side in row] for row in together(runs, axis).rows], axis
     for index, trace in enumerate(runs):
         agree(page, trace, index)
 

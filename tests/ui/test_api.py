@@ -147,7 +147,7 @@ def test_a_run_is_stepped_into(client: Client, folder: Path) -> None:
         assert trace(client.predict(given, edit, api_name="/fork")).same_content(known)
     for given, wrong, reason in (
         ("{}", edit, "trace"),
-        ("%%%", edit, "gzipped"),
+        ("%%%", edit, "in base64"),
         (text, {"at": at, "renoise": [0]}, "belongs to the prompt"),
     ):
         with pytest.raises(AppError, match=reason):
