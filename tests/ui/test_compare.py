@@ -11,7 +11,7 @@ from tests.browser.fake_runs import fake_run, text
 @pytest.fixture(scope="module")
 def screen() -> Screen:
     with gr.Blocks():
-        return Screen(tuple(gr.HTML() for _ in range(4)))
+        return Screen(tuple(gr.HTML() for _ in range(4)), gr.HTML())
 
 
 @pytest.fixture(scope="module")
