@@ -8,7 +8,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from bench.models import random_model, small_config
-from bench.network import one_pass, products
+from bench.network import head_of, one_pass, products, weights
 from bench.readme import bench_markdown, fill, table
 from bench.results import Result, write
 from bench.timing import percentile, ratio
@@ -17,14 +17,18 @@ from bench.timing import percentile, ratio
 @pytest.mark.parametrize(("cached", "clean"), [(0, 0), (32, 0), (32, 16)])
 def test_the_bare_products_are_those_of_the_pass(cached: int, clean: int) -> None:
     model = random_model(small_config(128), "small")
+    config, shape = model.config, (clean + 16, cached + clean + 16, 16)
     with torch.inference_mode():
         work = one_pass(model, cached, clean)
         # Only the plain implementation of attention is counted, product by product.
         with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as network:
             work()
         with FlopCounterMode(display=False) as bare:
-            products(model.config, clean + 16, cached + clean + 16, 16)()
+            products(config, weights(config), head_of(config), *shape)()
+        with FlopCounterMode(display=False) as many:
+            products(config, weights(config), head_of(config), *shape, rows=3)()
     assert network.get_total_flops() == bare.get_total_flops() > 0
+    assert many.get_total_flops() == 3 * bare.get_total_flops()
 
 
 def test_ratio_leaves_the_first_round_out() -> None:

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from blockviz.models.attention import (
+    additive,
     clean_to_clean,
     generation_mask,
     training_mask,
@@ -66,3 +67,12 @@ def test_causal_clean_rows_do_not_depend_on_the_block_size() -> None:
     assert not torch.equal(
         clean_to_clean(positions, positions, 2, False), clean_to_clean(positions, positions, 8, False)
     )
+
+
+def test_an_additive_mask_forbids_what_the_bool_one_forbids() -> None:
+    mask = generation_mask(3, 2, 4, 4, True)
+    added = additive(mask, torch.float32)
+    assert torch.equal(added == 0, mask)
+    assert torch.equal(added == -torch.inf, ~mask)
+    scores = torch.randn(6, 9, generator=torch.Generator().manual_seed(0))
+    assert torch.equal((scores + added).softmax(-1), scores.masked_fill(~mask, -torch.inf).softmax(-1))

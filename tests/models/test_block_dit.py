@@ -241,3 +241,12 @@ def test_a_layer_tells_its_attention_without_changing_the_logits(layer: int) -> 
     assert (weights[..., -16:, :] > 0).all()
     if not last:
         assert (weights[..., :4, 32:] == 0).all(), "clean tokens read nothing of the noisy block"
+
+
+@letters
+def test_what_is_fixed_is_made_once_for_any_places(letter: str) -> None:
+    net, tokens = NETWORKS[letter], torch.tensor([[1, 2, 3, 4]])
+    fixed = net.fixed(torch.arange(20))
+    assert torch.equal(net(tokens, fixed.at(slice(5, 9))), net(tokens, torch.arange(5, 9)))
+    twice = net(tokens, fixed.at(slice(5, 7), slice(5, 7)))
+    assert torch.equal(twice, net(tokens, torch.tensor([5, 6, 5, 6])))

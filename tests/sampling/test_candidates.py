@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from blockviz.sampling.candidates import LARGE, Candidates, likeliest
+
+
+@pytest.mark.parametrize("size", [LARGE - 1, LARGE, LARGE + 1, LARGE + 255, 50258])
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**31), width=st.integers(1, 4), together=st.booleans())
+def test_searching_in_chunks_finds_what_one_search_finds(
+    size: int, seed: int, width: int, together: bool
+) -> None:
+    """Wherever the best stand: spread out, all in one chunk, or in the tokens behind the last whole chunk."""
+    generator = torch.Generator().manual_seed(seed)
+    logs = torch.randn(width, size, generator=generator).log_softmax(-1)
+    if together:
+        first = int(torch.randint(size - 5, (1,), generator=generator))
+        logs[:, first : first + 5] += 20
+    logs[:, int(torch.randint(size, (1,), generator=generator))] = -torch.inf
+    values, ids = likeliest(logs, 5)
+    expected = logs.topk(5, dim=-1)
+    assert torch.equal(values, expected.values)
+    assert torch.equal(ids, expected.indices)
+
+
+def test_there_are_no_more_candidates_than_tokens() -> None:
+    found = Candidates(torch.tensor([[0.7, 0.1, 0.2], [0.2, 0.3, 0.5]]).log())
+    assert found.ids.tolist() == [[0, 2, 1], [2, 1, 0]]
+    np.testing.assert_allclose(found.probs, [[0.7, 0.2, 0.1], [0.5, 0.3, 0.2]], rtol=1e-6)
+    np.testing.assert_allclose(found.of(np.array([1, 2], np.int32)), np.log([0.1, 0.5]), rtol=1e-6)
+
+
+def test_entropies_are_of_the_rows_asked_for_and_removed_tokens_add_nothing() -> None:
+    found = Candidates(torch.tensor([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.25, 0.25, 0.5]]).log())
+    np.testing.assert_allclose(
+        found.entropies(np.ones(3, bool)), [np.log(2), 0, 1.5 * np.log(2)], rtol=1e-6, atol=1e-7
+    )
+    some = found.entropies(np.array([False, True, True]))
+    np.testing.assert_allclose(some, [0, 1.5 * np.log(2)], rtol=1e-6, atol=1e-7)
