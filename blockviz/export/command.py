@@ -118,6 +118,7 @@ def run_command(options: argparse.Namespace) -> list[Path]:
         bar=lambda title: (
             lambda numbers: tqdm(numbers, unit="frame", desc=title, delay=BAR_DELAY, leave=False)
         ),
+        sources=options.runs,
     )
 
 

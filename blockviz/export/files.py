@@ -55,12 +55,13 @@ def write(
     folder: Path,
     options: Options | None = None,
     bar: Callable[[str], film.Progress] = lambda title: film.silent,
+    sources: Sequence[Path] = (),
 ) -> list[Path]:
     """Write exports of the runs into `folder` and return the paths of the files, in the order of `kinds`.
 
     `names` are the runs' file names without an ending; `bar(title)` gives the progress of a film. A file that was there
-    is replaced, once the new one is complete; a device or pipe is refused before any work. Raises `ExportError` or
-    OSError.
+    is replaced, once the new one is complete; a device or pipe is refused before any work, and so is one of the
+    `sources` that the runs were read from. Raises `ExportError` or OSError.
     """
     options = options or Options()
     if not traces:
@@ -73,6 +74,8 @@ def write(
     names = _distinct(names)
     for target in _targets(names, kinds, folder, options):
         file_to_write(target)
+        if any(target.exists() and target.samefile(source) for source in sources if source.exists()):
+            raise ExportError(f"{target} is a run that is to be exported: give another folder with --out.")
     written: list[Path] = []
     for kind in kinds:
         if kind == "html":

@@ -56,6 +56,24 @@ def test_the_command_writes_what_it_is_asked_for(
         assert gif.n_frames == len(TRACE.passes)
 
 
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_run_is_never_replaced_by_its_own_export(
+    linked: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.json"
+    TRACE.save(path)
+    out = tmp_path
+    if linked:
+        out = tmp_path / "out"
+        out.symlink_to(tmp_path)
+    before = path.read_bytes()
+    code, _, error = call(capsys, "export", path, "--json", "--csv", "--out", out)
+    assert code == 2
+    assert "is a run that is to be exported" in error
+    assert path.read_bytes() == before
+    assert not list(tmp_path.glob("*.csv"))
+
+
 def test_several_runs_make_one_page_and_files_of_their_own(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
