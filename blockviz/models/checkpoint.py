@@ -320,3 +320,7 @@ def _check_hashes(path: Path, manifest: Mapping[str, Any]) -> None:
             raise CheckpointError(
                 f"{file} is not the file blockviz.json was written for: its SHA-256 differs"
             )
+    if "sha256" in manifest and "model.safetensors" not in hashes:
+        raise CheckpointError(
+            "sha256 in blockviz.json lacks model.safetensors; without any hash, leave it out"
+        )

@@ -55,6 +55,11 @@ def network_config(path: Path, known_tokens: int) -> NetworkConfig:
     dropout = content.number("dropout", 0, 1, 0.0)
     x0_causal = content.flag("x0_causal")
     kind = content.choice("type", ("block-dit", "decoder"), "block-dit")
+    for told in (
+        "name",
+        "attn_backend",
+    ):  # nothing here depends on them, but a file of another kind shows in them
+        content.text(told, "")
     more = _decoder_fields(content) if kind == "decoder" else {}
     try:
         return (DecoderConfig if kind == "decoder" else NetworkConfig)(

@@ -58,10 +58,16 @@ def change_json(path: Path, **changes: object) -> None:
     path.write_text(json.dumps({**content, **changes}), encoding="utf-8")
 
 
+def forget_hashes(folder: Path) -> None:
+    content = json.loads((folder / "blockviz.json").read_text(encoding="utf-8"))
+    del content["sha256"]
+    (folder / "blockviz.json").write_text(json.dumps(content), encoding="utf-8")
+
+
 def change_tensors(folder: Path, changes: dict[str, torch.Tensor | None]) -> None:
     state = {**load_file(folder / "model.safetensors"), **changes}
     save_file({k: v for k, v in state.items() if v is not None}, folder / "model.safetensors")
-    change_json(folder / "blockviz.json", sha256={})
+    forget_hashes(folder)
 
 
 def test_what_is_saved_is_loaded(folder: Path) -> None:
@@ -190,7 +196,7 @@ def but(values: list[object], *fine: object) -> list[object]:
         ("schedule", [None, "foo", 1, []]),
         ("task", ["foo", [], {}, 1, True]),
         ("training", but([*NOT_WHOLE, "x"], {})),
-        ("sha256", but([*NOT_WHOLE, "x"], {})),
+        ("sha256", [*NOT_WHOLE, "x", {}]),
     ],
 )
 def test_every_field_of_the_manifest_is_of_its_kind(folder: Path, field: str, values: list[object]) -> None:
@@ -221,6 +227,9 @@ def test_every_field_of_the_manifest_is_of_its_kind(folder: Path, field: str, va
         ("cond_dim", [*NOT_WHOLE, -4]),
         ("dropout", [None, True, "0", [], -0.1, 5, HUGE, float("nan"), 10**400]),
         ("x0_causal", [None, "no", 0, 1, []]),
+        ("type", [None, 1, "foo", []]),
+        ("name", [None, 1, {}]),
+        ("attn_backend", [None, True, []]),
     ],
 )
 def test_every_field_of_the_config_is_of_its_kind(folder: Path, field: str, values: list[object]) -> None:
@@ -231,7 +240,7 @@ def test_every_field_of_the_config_is_of_its_kind(folder: Path, field: str, valu
             load(folder, "cpu")
         (card,) = list_models(folder.parent)
         assert card.error
-    if field not in ("cond_dim", "dropout"):
+    if field not in ("cond_dim", "dropout", "type", "name", "attn_backend"):
         del content[field]
         (folder / "config.json").write_text(json.dumps(content), encoding="utf-8")
         with pytest.raises(CheckpointError, match=rf"config\.json lacks {field}"):
@@ -259,7 +268,7 @@ def test_a_tokenizer_beyond_the_vocabulary_is_refused(folder: Path) -> None:
     tokenizer = math_tokenizer.build()
     tokenizer.add_tokens(["one", "two", "three"])
     Tokens(tokenizer).save(folder / "tokenizer.json")
-    change_json(folder / "blockviz.json", sha256={})
+    forget_hashes(folder)
     with pytest.raises(CheckpointError, match=rf"tokenizer\.json has the id \d+, .* 0 to {INFO.mask_id}"):
         load(folder, "cpu")
 
@@ -290,7 +299,7 @@ def test_a_file_that_is_no_object_is_one_error_of_its_folder(
     else:
         (broken / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     if name != "blockviz.json":
-        change_json(broken / "blockviz.json", sha256={})
+        forget_hashes(broken)
     with pytest.raises(CheckpointError, match=name) as caught:
         load(broken, "cpu")
     assert "\n" not in str(caught.value)
@@ -332,7 +341,7 @@ def test_a_prompt_that_is_no_text_is_unknown(text: str) -> None:
 def test_garbage_is_refused_in_one_sentence(folder: Path, name: str) -> None:
     (folder / name).write_text("{garbage", encoding="utf-8")
     if name != "blockviz.json":
-        change_json(folder / "blockviz.json", sha256={})
+        forget_hashes(folder)
     with pytest.raises(CheckpointError, match=name) as caught:
         load(folder, "cpu")
     assert "\n" not in str(caught.value)
