@@ -24,7 +24,7 @@
     per_call: (one) => decimal(one.tokens / sumOf(one), 2),
     ms_pass: (one) => (one.passes && one.ms ? decimal(one.ms / one.passes, 1) : { text: NONE }),
     ms: (one) => (one.ms ? decimal(one.ms, 0) : { text: NONE }),
-    nll: (one, said) => (said && typeof said.nll === "number" ? decimal(said.nll, 2) : { text: said && said.problem ? NONE : "…" }),
+    nll: (one, said) => (said && typeof said.nll === "number" ? { text: N.close(said.nll), number: said.nll } : { text: said && said.problem ? NONE : "…" }),
     entropy: (one) => (one.tokens ? decimal(one.entropy, 2) : { text: NONE }),
     distinct: (one) => ({ text: one.distinct.map(([count, all]) => (all ? `${Math.round((100 * count) / all)} %` : NONE)).join(" · ") }),
     revised: (one) => whole(one.revised),
@@ -156,6 +156,7 @@
       table.append(el("thead", {}, head), body);
       const names = differing(this.runs.map(({ run }) => run.header)).map((name) => BlockViz.panels.compare.fields[name]);
       const differs = el("p", { class: "bv-differs-line", "data-testid": "differs", text: names.length ? N.fill(words.differs, { names: names.join(", ") }) : words.same_settings });
+      this.card.dataset.count = this.runs.length;
       this.card.replaceChildren(el("div", { class: "bv-figures" }, differs, table, el("p", { class: "bv-result-help", text: this.scorer ? words.help_scored : words.help })), this._texts(words));
     }
 

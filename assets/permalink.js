@@ -121,7 +121,8 @@
     asked = null;
     if (link.theme === "dark" || link.theme === "light") BlockViz.chooseTheme(link.theme, false);
     const words = BlockViz.linkWords;
-    const problems = form.write(link.form);
+    // An address that says nothing of the form leaves what the page opens with.
+    const problems = Object.keys(link.form).length ? form.write(link.form) : [];
     if (!READ.includes(link.version)) problems.unshift(words.version);
     const again = JSON.stringify(form.read()) !== form.initial;
     const pass = /^\d{1,6}$/.test(link.pass || "") ? Number(link.pass) : null;

@@ -10,7 +10,6 @@
   const GROWTH_MS = 150; // views hear of a growing run at most this often
   const BUDGET_MS = 12; // views may take this much before the browser gets to paint
   const HEAVY_MS = 4; // a view that takes longer is drawn after the frame has been painted
-  const SPEAK_MS = 1800; // while playing, a screen reader hears a pass at most this often
 
   class Player {
     constructor(root, options) {
@@ -22,7 +21,6 @@
       this.timing = { canvas: 0, views: 0 };
       this._views = [];
       this._broke = false;
-      this._spoken = 0;
       this._make();
       this.hover = new BlockViz.Hover(this.frame, this.canvas.grid, () => ({ run: this.run, k: this.shown }));
       this._views.push(this._slot("inspector", this.inspector.node, this.inspector));
@@ -56,7 +54,8 @@
       this.legend = new BlockViz.Legend();
       this.checks = new BlockViz.Checks();
       this.checks.node.dataset.testid = "checks" + suffix;
-      this.speech = el("div", { class: "bv-hidden", "aria-live": "polite", role: "status" });
+      const name = label ? `${label}: ` : "";
+      this.speech = new BlockViz.Speech(() => this.bus.moving, () => name + this.sentence());
       const canvas = el("div", { class: "bv-canvas" });
       this.frame.append(this.title, this.facts.node);
       if (this.options.transport) {
@@ -86,7 +85,7 @@
       this.ribbon = BlockViz.Ribbon ? new BlockViz.Ribbon(suffix) : null;
       this.frame.append(this.inspector.node);
       if (this.ribbon) this.frame.append(this.ribbon.node);
-      this.frame.append(this._makeViews(), this.speech, this.reader.node);
+      this.frame.append(this._makeViews(), this.speech.node, this.reader.node);
     }
 
     _makeViews() {
@@ -171,6 +170,7 @@
       this._broke = false;
       this.frame.classList.add("is-empty");
       this.note.hidden = true;
+      for (const view of this._views) if (view.it && view.it.forget) view.it.forget();
       this.bus.grown(this, false);
     }
 
@@ -268,7 +268,7 @@
         if (this.ribbon) this.ribbon.draw(run, k);
         this.shown = k;
         this.hover.refresh();
-        this._speak();
+        this.speech.moved();
       }
       this.facts.draw(run, k, tag);
       this.reader.draw(run, k, this.bus.moving);
@@ -349,25 +349,6 @@
       const pass = run.passes[k];
       const back = pass.k ? `, ${pass.k} ${pass.k === 1 ? "token" : "tokens"} thrown back` : "";
       return `pass ${k} of ${run.last}, block ${(pass.block || 0) + 1}, ${BlockViz.WORDS.phase[pass.phase] || pass.phase}${back}`;
-    }
-
-    _speak() {
-      const wait = this.bus.moving ? Math.max(250, SPEAK_MS - (performance.now() - this._spoken)) : 350;
-      clearTimeout(this._speaking);
-      // While it plays the timer must not be pushed back forever by the next pass.
-      if (this.bus.moving && this._due) {
-        this._speaking = setTimeout(() => this._say(), Math.max(0, this._due - performance.now()));
-        return;
-      }
-      this._due = performance.now() + wait;
-      this._speaking = setTimeout(() => this._say(), wait);
-    }
-
-    _say() {
-      this._due = 0;
-      this._spoken = performance.now();
-      const name = this.options.label ? `${this.options.label}: ` : "";
-      BlockViz.write(this.speech, name + this.sentence());
     }
 
     _cell(event) {

@@ -322,6 +322,14 @@
       if (this.run) this._load(true);
     }
 
+    /** There is no run any more; what is drawn stays until the next one. */
+    forget() {
+      clearTimeout(this._later);
+      clearTimeout(this._resting);
+      this._behind = false;
+      this.run = null;
+    }
+
     destroy() {
       this._watch.disconnect();
       clearTimeout(this._later);

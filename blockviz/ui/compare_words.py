@@ -60,6 +60,7 @@ SEEDS: dict[str, str] = {
     "tells_more": "higher",
     "tells_less": "lower",
     "cannot_tell": "cannot tell",
+    "equal": "the same on every seed",
     "no_interval": "one number for all",
     "method": "{count} seeds from {first} on, the same for every run, all on this one prompt. Intervals are 95% "
     "intervals over pairs of one seed: of shares by Newcombe's method for paired shares (p: McNemar's exact test), of "

@@ -226,6 +226,8 @@ def _difference(name: str, found: Difference | None) -> dict[str, Any]:
     value, low, high = (_signed(factor * number, digits) for number in (found.value, found.low, found.high))
     unit = SEEDS["points"] if name == "right" else ""
     p = "" if found.p is None else SEEDS["mcnemar"].format(p=fixed(found.p, 3))
+    if found.value == found.low == found.high == 0:
+        return {"text": SEEDS["equal"], "tells": False, "words": ""}
     words = SEEDS["tells_more" if found.value > 0 else "tells_less"] if found.tells else SEEDS["cannot_tell"]
     return {"text": f"{value}{unit} [{low}, {high}]{p}", "tells": found.tells, "words": words}
 

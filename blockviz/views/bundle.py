@@ -31,6 +31,7 @@ PLAYER_SCRIPTS = (
     "transport.js",
     "keys.js",
     "reader.js",
+    "speech.js",
     "present.js",
     "player.js",
     "compare_facts.js",
