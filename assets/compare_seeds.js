@@ -4,6 +4,7 @@
   const BlockViz = (window.BlockViz = window.BlockViz || {});
   const el = (...parts) => BlockViz.el(...parts);
   const N = BlockViz.numbers;
+  const GROUP = "seeds"; // without players
   const CHARTS = ["right", "nll", "entropy", "nfe"];
 
   class ManySeeds {
@@ -42,6 +43,8 @@
       });
       this._theme = new MutationObserver(() => this.charts.forEach(({ it }) => it && it.theme(BlockViz.isDark())));
       this._theme.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+      const say = (text) => (this.status.textContent = text);
+      this.silence = new BlockViz.Silence({ words: options.silence, address: options.alive, say, lost: () => this.over() });
       this._settle();
     }
 
@@ -61,6 +64,7 @@
       this.status.classList.remove("is-error");
       this._settle();
       const scorer = BlockViz.comparisonScorer ? BlockViz.comparisonScorer() : "";
+      this.silence.heard();
       this.emit("study", { count: Number(this.count.value), scorer, form: BlockViz.compare.form() });
     }
 
@@ -69,6 +73,8 @@
       if (!text) return;
       const { state, message, done, total, study } = JSON.parse(text);
       this.busy = state === "running";
+      if (this.busy) this.silence.heard();
+      else this.silence.end(GROUP);
       if (total) {
         this.bar.max = total;
         this.bar.value = done;
@@ -85,6 +91,7 @@
     over() {
       if (!this.busy) return;
       this.busy = false;
+      this.silence.end(GROUP);
       this.status.textContent = this.options.words.lost;
       this._settle();
     }

@@ -13,6 +13,7 @@
   const CARD_HEAD = 80; // px of a view's title, help line and padding
   const SHORTEST = 130; // px of plot and legend at least
   const FACTS = 84; // em of the line of facts
+  const PAIR_FACTS = 55; // and of one of several, where it may take two lines
   const SIDE = 0.64; // share of the canvas beside a view
   const ABOVE = 0.58; // and above one
   const SHORT_CANVAS = 480; // px below which legend and checks give way to the tokens
@@ -201,7 +202,7 @@
       this.turner.lastChild.data = stacked ? "Side by side" : "Stacked"; // what a press would do
       this.turner.hidden = this.players.length > 1;
       this._set(stage, "--bv-present-bar", this.bar.offsetHeight + "px");
-      this._set(stage, "--bv-present-type", Math.max(13.5, Math.min(26, stage.clientWidth / (this.players.length > 1 ? 110 : FACTS))) + "px");
+      this._set(stage, "--bv-present-type", Math.max(13.5, Math.min(26, stage.clientWidth / (this.players.length > 1 ? PAIR_FACTS * (this.players.length === 3 ? 3 : 2) : FACTS))) + "px");
       for (const player of this.players) player.facts.load(player.run);
       const rooms = this.players.map((player) => this._room(player, stacked));
       stage.classList.toggle("is-short", rooms.some((room) => room.canvas[1] < SHORT_CANVAS));

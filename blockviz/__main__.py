@@ -1,4 +1,4 @@
-"""The command line: `python -m blockviz {models, sample, fork, evaluate, cost, seams, train, export} ...`.
+"""The command line: `python -m blockviz {models, sample, fork, compare, evaluate, cost, seams, train, export} ...`.
 
 Flags of the settings, their help and their bounds come from `sampling/settings.py`. Results go to stdout, progress and
 errors to stderr; bad input ends with exit code 2 and one sentence.
@@ -18,6 +18,7 @@ from tqdm import tqdm
 from blockviz import studies
 from blockviz.base.command_line import Parser, in_options, printable, sentence, target
 from blockviz.evaluation import command as evaluation
+from blockviz.evaluation import compare_command as comparing
 from blockviz.evaluation.accuracy import EvaluationError
 from blockviz.evaluation.tasks import checker_for, known_answer
 from blockviz.export import command as export
@@ -87,6 +88,12 @@ def _parser() -> argparse.ArgumentParser:
     step_in.add_argument("--json", action="store_true", help="print JSON instead of text")
     step_in.set_defaults(action=_fork)
 
+    several = commands.add_parser(
+        "compare", help="run configurations on the same seeds, with intervals", description=comparing.__doc__
+    )
+    comparing.add_arguments(several)
+    several.set_defaults(action=_compare)
+
     score = commands.add_parser(
         "evaluate", help="count right answers on held-out problems, or measure the likelihood of texts"
     )
@@ -146,6 +153,10 @@ def _watched(events: Iterator[Event]) -> Iterator[Event]:
         yield event
     if bar is not None:
         bar.close()
+
+
+def _compare(options: argparse.Namespace) -> None:
+    print(printable(comparing.run_command(options)))
 
 
 def _evaluate(options: argparse.Namespace) -> None:

@@ -20,6 +20,7 @@ from blockviz.ui.measuring import measure
 from blockviz.ui.player_component import part, player
 from blockviz.ui.runner import Runner, Update, refusal
 from blockviz.ui.serving import Asset
+from blockviz.ui.wording import FORM
 
 PLACE = "compare"
 OVER = "() => { window.BlockViz.over('compare'); }"
@@ -83,6 +84,8 @@ def build(runner: Runner, files: dict[str, Asset], spec: str, examples: tuple[st
             counts=many_seeds.COUNTS,
             usual=many_seeds.USUAL,
             models=len(scorers),
+            alive=alive,
+            silence={name: FORM[name] for name in ("quiet", "trouble")},
         )
     screen = Screen(players, bar)
 
