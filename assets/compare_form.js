@@ -183,7 +183,7 @@
     seed.help.textContent = "";
     prompt.head.classList.add("bv-hidden-label");
     seed.head.classList.add("bv-hidden-label");
-    prompt.help.replaceWith(tryLine(spec, prompt.input));
+    prompt.help.replaceWith(tryLine(spec, prompt.input, chooseForAll));
     const { go, stop, status } = buttons(spec, words.run_all);
     const top = make("div", "bvc-top");
     top.append(prompt.element, seed.element, go, stop);
@@ -202,6 +202,13 @@
     form.append(top, ready(), table.node, shared.more, foot);
     root.append(form);
     refresh();
+
+    /* An example that is meant for one sampler gives it to every run. */
+    function chooseForAll(name) {
+      for (const key of ["preset", ...plan.fixed]) if (plan.varied.includes(key)) plan.share(key);
+      shared.choose(name);
+      table.draw();
+    }
 
     /* Comparisons that one click sets up and starts. */
     function ready() {

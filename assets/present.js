@@ -56,7 +56,8 @@
       this.players = players;
       this._from = document.activeElement;
       this._names = cards(players[0]).map((view) => view.name);
-      if (!this._names.includes(this.view)) this.view = this._names[0] || "";
+      if (players.length > 2) this.view = ""; // so many canvases leave little room; a view has to be asked for
+      else if (!this._names.includes(this.view)) this.view = this._names[0] || "";
       const bars = bus.transports.filter((one) => one.bar && BlockViz.visible(one.root)); // others only listen
       this._take([...players.map((player) => player.root), ...bars.map((one) => one.root)]);
       document.body.classList.add("bv-presenting");

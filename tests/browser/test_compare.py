@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from blockviz.views.seeds import figure
 from tests.browser.conftest import PATIENCE_MS, Visit
 from tests.browser.fake_runs import fake_run, text
 
@@ -139,6 +140,13 @@ def test_many_seeds_show_spread_and_what_can_be_told(visit: Visit, site: str) ->
         "document.querySelector('[data-testid=seeds-nll] .bv-view-plot').data.map((line) => line.x.length)"
     )
     assert dots == [10, 10, 2]
+    lines = page.evaluate(
+        "document.querySelector('[data-testid=seeds-nll] .bv-view-plot').data.map(({ x, y }) => ({ x, y }))"
+    )
+    wanted = figure([line["x"] for line in lines[:2]], "nll")["data"]
+    for line, python in zip(lines, wanted, strict=True):
+        assert line["x"] == pytest.approx(python["x"])
+        assert line["y"] == pytest.approx(python["y"])
     page.get_by_test_id("seed-count").select_option("200")
     page.get_by_test_id("seeds-run").click()
     expect(page.get_by_test_id("seeds-status")).to_contain_text("of 400 runs")

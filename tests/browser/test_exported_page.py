@@ -20,6 +20,7 @@ from blockviz.sampling.trace import Trace
 from blockviz.ui.examples import FIRST, recorded
 from blockviz.views.alignment import AXES
 from tests.browser.conftest import PATIENCE_MS, Visit
+from blockviz.views.progress import CHARTS, figure
 from tests.browser.fake_runs import fake_run
 
 pytestmark = pytest.mark.browser
@@ -223,6 +224,23 @@ def test_several_runs_have_their_figures_and_charts_below(opened: Any) -> None:
     assert page.get_by_test_id("summary").locator("[data-row=calls] td").count() == 3
     assert page.get_by_test_id("summary").locator("[data-row=nll]").count() == 0, "no model can be asked here"
     assert page.locator("[data-testid=final-texts] mark").count() > 0
+    for chart in CHARTS:
+        said = page.evaluate(
+            """(chart) => { const { data, layout } = document.querySelector(`[data-testid=chart-${chart}] .bv-view-plot`);
+                 return [data.map(({ x, y, line, name }) => ({ x, y, dash: line.dash, name })), layout.xaxis.range,
+                         layout.yaxis.range]; }""",
+            chart,
+        )
+        python = figure(runs, chart)
+        lines = [
+            {"dash": line["line"]["dash"], **{k: line[k] for k in ("x", "y", "name")}}
+            for line in python["data"]
+        ]
+        for mine, wanted in zip(said[0], lines, strict=True):
+            assert mine.pop("y") == pytest.approx(wanted.pop("y"), abs=2e-4)
+            assert mine == wanted
+        assert said[1] == pytest.approx(python["layout"]["xaxis"]["range"])
+        assert said[2] == pytest.approx(python["layout"]["yaxis"]["range"])
     page.select_option("[data-testid=align]", "share")
     page.keyboard.press("End")
     until(page, "BlockViz.state().players.every((player) => player.pass === player.passes - 1)")
