@@ -89,9 +89,15 @@
   function put(texts) {
     if (texts.length < 1 || texts.length > SIDES.length) throw new RangeError(`Compare shows 1 to ${SIDES.length} runs`);
     const all = players();
-    SIDES.forEach((side, i) => all[side] && all[side].feed(texts[i] || ""));
+    SIDES.forEach((side, i) => all[side] && fill(all[side], texts[i] || ""));
     given = true;
     return refresh().length;
+  }
+
+  /** An empty text takes the run of a side away. */
+  function fill(player, text) {
+    if (text || player.bus.name !== GROUP) player.feed(text);
+    else player.clear();
   }
 
   /** Gradio has a text for a player of the page. Sides that were given runs here are emptied for it: Gradio takes them for empty. */
@@ -100,7 +106,7 @@
       given = false;
       for (const other of bus().players) if (other !== player) other.clear();
     }
-    player.feed(text);
+    fill(player, text);
     refresh();
   }
 

@@ -164,6 +164,7 @@
 
     /** The run goes, and the empty player stays. */
     clear() {
+      this.text = "";
       if (!this.run.header) return;
       this.run.clear();
       this.shown = -1;
@@ -174,10 +175,9 @@
       this.bus.grown(this, false);
     }
 
-    /** Take the whole growing trace text; what was read before is not read again. An empty one takes the run away. */
+    /** Take the whole growing trace text; what was read before is not read again. */
     feed(text) {
       this.text = text; // as it is: what a saved file holds
-      if (!text) return this.clear();
       if (!this.frame.isConnected) this.root.replaceChildren(this.frame);
       const report = this.run.feed(text);
       if (report.reset) this._fresh = true;

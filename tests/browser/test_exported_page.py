@@ -19,8 +19,8 @@ from blockviz.export.words import footer, title
 from blockviz.sampling.trace import Trace
 from blockviz.ui.examples import FIRST, recorded
 from blockviz.views.alignment import AXES
-from tests.browser.conftest import PATIENCE_MS, Visit
 from blockviz.views.progress import CHARTS, figure
+from tests.browser.conftest import PATIENCE_MS, Visit
 from tests.browser.fake_runs import fake_run
 
 pytestmark = pytest.mark.browser
@@ -226,7 +226,8 @@ def test_several_runs_have_their_figures_and_charts_below(opened: Any) -> None:
     assert page.locator("[data-testid=final-texts] mark").count() > 0
     for chart in CHARTS:
         said = page.evaluate(
-            """(chart) => { const { data, layout } = document.querySelector(`[data-testid=chart-${chart}] .bv-view-plot`);
+            """(chart) => {
+                 const { data, layout } = document.querySelector(`[data-testid=chart-${chart}] .bv-view-plot`);
                  return [data.map(({ x, y, line, name }) => ({ x, y, dash: line.dash, name })), layout.xaxis.range,
                          layout.yaxis.range]; }""",
             chart,
