@@ -40,10 +40,11 @@
   /** What a form would have to be told to ask for these runs. */
   function textsOf(name, headers) {
     const texts = Object.create(null);
+    const shared = new Set(headers.map(({ settings }) => settings.seed)).size === 1;
     headers.forEach(({ model, settings, prompt }, i) => {
       const { seed, ...own } = settings;
       const prefix = name === "compare" ? BlockViz.compare.SIDES[i] + "." : "";
-      flatten({ model: model.name, settings: own }, prefix, texts);
+      flatten({ model: model.name, settings: shared ? own : settings }, prefix, texts);
       if (i === 0) Object.assign(texts, { prompt, seed: String(seed) });
     });
     return texts;

@@ -177,7 +177,7 @@
 
     /** Take the whole growing trace text; what was read before is not read again. */
     feed(text) {
-      this.text = text; // as it is: what a saved file holds
+      if (text) this.text = text; // as it is: what a saved file holds
       if (!this.frame.isConnected) this.root.replaceChildren(this.frame);
       const report = this.run.feed(text);
       if (report.reset) this._fresh = true;
