@@ -7,6 +7,7 @@
   const THEME_KEY = "blockviz-theme";
   const forms = {};
   const opened = new Set(["explore"]);
+  const PLACES = ["explore", "compare", "learn"];
 
   function make(tag, className, text) {
     const element = document.createElement(tag);
@@ -70,7 +71,7 @@
       button.setAttribute("aria-selected", String(on));
       button.tabIndex = on ? 0 : -1;
     }
-    for (const place of ["explore", "compare"]) {
+    for (const place of PLACES) {
       const panel = document.getElementById(place);
       if (panel) panel.setAttribute("role", "tabpanel");
     }
@@ -180,6 +181,7 @@
     forms[options.form] = { ...control, root, open: () => emit("open", {}) };
     if (options.form === "compare") BlockViz.compare.form = control.read;
     hooks(root, (document.body.dataset.bvTab || "explore") === options.form);
+    BlockViz.glossary.soon(root);
     BlockViz.permalink.join(options.form, { ...control, root });
     return { feed: control.answer };
   }
@@ -206,8 +208,15 @@
       BlockViz.Plotly = window.Plotly;
       BlockViz.views = views;
       for (const control of players) control.mountViews();
+      for (const control of players) BlockViz.glossary.soon(control.root);
     });
     document.head.append(script);
+  }
+
+  /** A player that another part made gets its views with those of the page. */
+  function awaitViews(control, address) {
+    fetchPlotly(address);
+    if (BlockViz.views !== views) players.push(control);
   }
 
   function player(root, options) {
@@ -218,6 +227,7 @@
     return {
       feed(text) {
         BlockViz.compare.fed(control, text);
+        BlockViz.glossary.soon(root);
         const chip = document.querySelector(".bv-header .bv-chip");
         if (chip && options.transport) chip.textContent = modelLine(control.run);
       },
@@ -235,7 +245,12 @@
   function result(root, options, emit) {
     const control = new BlockViz.Comparison(root, { ...options, emit });
     BlockViz.comparisonScorer = () => control.scorer;
-    return { feed: (text) => control.answer(text) };
+    return {
+      feed(text) {
+        control.answer(text);
+        BlockViz.glossary.soon(root);
+      },
+    };
   }
 
   function seeds(root, options, emit) {
@@ -249,7 +264,36 @@
     return { feed() {} };
   }
 
-  BlockViz.parts = { header, form, player, transport, sides, result, seeds };
+  /* ---- Learn ---- */
+
+  function learn(root, options) {
+    const tab = new BlockViz.Learn(root, options);
+    forms.learn = { root, open: () => tab.open(), over() {} };
+    const say = (message) => forms.explore && BlockViz.permalink.say(message);
+    const complain = ([name, value]) => BlockViz.linkWords.value.replace("{name}", name).replace("{value}", value);
+    const form = { root, read: () => tab.read(), write: (texts) => tab.write(texts).map(complain), start() {}, say, busy: () => false };
+    BlockViz.permalink.join("learn", { ...form, ready: true });
+    return { feed() {} };
+  }
+
+  /** Show a recorded run in Explore, at a pass, with its settings in the form, which says where it comes from. */
+  function openInExplore(text, pass, note) {
+    const bus = BlockViz.bus("explore");
+    const [player] = bus.players;
+    if (!player) return;
+    showTab("explore", true);
+    if (forms.explore.busy()) return forms.explore.say(BlockViz.linkWords.busy);
+    player.feed(text);
+    bus.seek(pass);
+    BlockViz.formFollows("explore");
+    forms.explore.say(note);
+    document.querySelector(".bv-header .bv-chip").textContent = modelLine(player.run);
+    BlockViz.glossary.soon(player.root);
+  }
+
+  BlockViz.parts = { header, form, player, transport, sides, result, seeds, learn };
+  BlockViz.awaitViews = awaitViews;
+  BlockViz.openInExplore = openInExplore;
   BlockViz.showTab = showTab;
   BlockViz.tabNow = () => document.body.dataset.bvTab || "explore";
   BlockViz.chooseTheme = chooseTheme;

@@ -10,7 +10,7 @@
   const OWN = ["v", "tab", "pass", "theme", "align", "pace", "present", "view"];
   const ALONE = "canvas"; // presented without a view
   const KEPT = ["__theme"]; // Gradio's own
-  const HAS_FORM = ["explore", "compare"];
+  const HAS_FORM = ["explore", "compare", "learn"];
 
   const forms = Object.create(null); // its keys are compared with what an address says
   let asked = parse(window.location.search);
@@ -89,7 +89,8 @@
     }, CALM_MS);
   }
 
-  /** A form stands: { root, read, write, start, say, busy }. The one that the address asks for is filled and, if need be, run. */
+  /** A form stands: { root, read, write, start, say, busy }. The one that the address asks for is filled and, if need be, run;
+      one that is `ready` has its runs already. */
   function join(name, form) {
     forms[name] = form;
     form.initial = JSON.stringify(form.read());
@@ -125,7 +126,7 @@
     // An address that says nothing of the form leaves what the page opens with.
     const problems = Object.keys(link.form).length ? form.write(link.form) : [];
     if (!READ.includes(link.version)) problems.unshift(words.version);
-    const again = JSON.stringify(form.read()) !== form.initial;
+    const again = !form.ready && JSON.stringify(form.read()) !== form.initial;
     const pass = /^\d{1,6}$/.test(link.pass || "") ? Number(link.pass) : null;
     const useless = (what) => problems.push(words.value.replace("{name}", () => what).replace("{value}", () => link[what]));
     if (link.pass !== null && pass === null) useless("pass");
@@ -207,5 +208,5 @@
     return done;
   }
 
-  BlockViz.permalink = { join, textsOf, open, note, copy, address, parse };
+  BlockViz.permalink = { join, textsOf, open, note, say: (message) => forms.explore && forms.explore.say(message), copy, address, parse };
 })();

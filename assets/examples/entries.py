@@ -17,13 +17,17 @@ Score = Callable[[tuple[Trace, ...]], float | None]
 
 @dataclass(frozen=True)
 class Run:
-    """One run to record: its lasting name (and file), model, number of the prompt in EXAMPLE_PROMPTS, sampler."""
+    """One run to record: its lasting name (and file), model, number of the prompt in EXAMPLE_PROMPTS, sampler.
+
+    `more` follows the prompt: gaps and given tokens.
+    """
 
     name: str
     model: str
     prompt: int
     preset: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    more: str = ""
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,15 @@ def pictures(folder: Path = EXAMPLES) -> dict[str, list[str]]:
     return found if isinstance(found, dict) else {}
 
 
+def lesson_choices(folder: Path = EXAMPLES) -> dict[str, str]:
+    """For every run of Learn, by name, the sentence that says how it was chosen."""
+    try:
+        listed = json.loads((folder / "lessons.json").read_text("utf-8"))["entries"]
+        return {name: _how(entry["chosen"]) for entry in listed for name in entry["runs"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
 def packed(name: str, folder: Path = EXAMPLES) -> bytes:
     """The file of a recorded run, gzip-compressed; nothing when there is none of that name."""
     if not _NAME.fullmatch(name):
@@ -106,5 +115,8 @@ def _entry(entry: dict[str, Any]) -> Entry:
     chosen, runs = entry["chosen"], tuple(entry["runs"])
     if not 1 <= len(runs) <= MOST_RUNS or not all(isinstance(name, str) for name in runs):
         raise ValueError(f"The entry {entry['name']} of the gallery needs 1 to {MOST_RUNS} names of runs.")
-    how = chosen_among(chosen["seeds_tried"], chosen["seeds_fitting"], chosen["rule"]) if chosen else ""
-    return Entry(entry["name"], entry["title"], entry["sentence"], runs, how)
+    return Entry(entry["name"], entry["title"], entry["sentence"], runs, _how(chosen))
+
+
+def _how(chosen: dict[str, Any]) -> str:
+    return chosen_among(chosen["seeds_tried"], chosen["seeds_fitting"], chosen["rule"]) if chosen else ""

@@ -1,4 +1,4 @@
-"""The whole page: header, Explore, Compare, put together in one Blocks; `launch_options` says how it is served."""
+"""The whole page: header, Explore, Compare and Learn in one Blocks; `launch_options` says how it is served."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from blockviz.ui import api, compare, explore, filebar
 from blockviz.ui.controls import Choices, compare_spec, explore_spec
 from blockviz.ui.examples import FIRST, FIRST_PAIR, entry_of, header_of, recorded
 from blockviz.ui.files import Handoff
+from blockviz.ui.learn import tab as learn
 from blockviz.ui.player_component import part
 from blockviz.ui.runner import Runner
 from blockviz.ui.serving import Asset, app_options, assets
@@ -41,7 +42,7 @@ def build(
 ) -> Page:
     """The page for the checkpoints in `folder` and for `releases`; imports no torch and loads no checkpoint."""
     runner = Runner(folder, device, releases)
-    files, handoff = assets(), Handoff()
+    files, handoff = assets(learn.run_assets(), learn.glossary_script()), Handoff()
     # The folder's whole path is nobody's business.
     choices = Choices(runner.shelf.offers(), prompts, Path(folder).name)
     single, pair = recorded(FIRST), _pair()
@@ -51,6 +52,7 @@ def build(
         screen, bar = explore.build(runner, files, explore_spec(choices, header_of(single)), single)
         sides = compare.build(runner, files, compare_spec(choices, headers), pair)
         filebar.wire((bar, sides.bar), screen, sides, handoff)
+        learn.build(files)
         api.build(runner)
 
         def leave(request: gr.Request) -> None:
@@ -74,7 +76,7 @@ def launch_options(page: Page) -> dict[str, Any]:
     return {
         "theme": gr.themes.Base(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]),
         "head": f'<link rel="stylesheet" href="{style}"><link rel="icon" href="{icon}" type="image/svg+xml">',
-        "app_kwargs": app_options(page.files, page.handoff),
+        "app_kwargs": app_options(page.files, page.handoff, learn.routes()),
         "footer_links": [],
         "run_history": False,
         "enable_monitoring": False,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import traceback
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,7 +86,10 @@ Send = Callable[[Message], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Asset:
-    """A file as it is served; `version` is a hash of its content, so that browsers may keep it for ever."""
+    """A file as it is served; `version` is a hash of its content, so that browsers may keep it for ever.
+
+    `encoding` names the compression of the content, "" for none.
+    """
 
     name: str
     content: bytes
@@ -105,10 +108,11 @@ class Asset:
         return f"blockviz/{self.name}?v={self.version}"
 
 
-def assets() -> dict[str, Asset]:
-    """Every file the page needs, by name."""
+def assets(more: Sequence[Asset] = (), words: bytes = b"") -> dict[str, Asset]:
+    """Every file the page needs, by name, with `more`; `words` are data that belong behind the scripts."""
     fixed = (
-        Asset("blockviz.js", page_script(), "text/javascript; charset=utf-8"),
+        *more,
+        Asset("blockviz.js", page_script() + words, "text/javascript; charset=utf-8"),
         Asset("blockviz.css", style(), "text/css; charset=utf-8"),
         Asset("plotly.js", plotly_script(), "text/javascript; charset=utf-8"),
         Asset("logo.svg", (ASSETS / "logo.svg").read_bytes(), "image/svg+xml"),
@@ -189,10 +193,12 @@ class Guard:
             await answer(scope, receive, send_with_headers)
 
 
-def app_options(table: dict[str, Asset], handoff: files.Handoff) -> dict[str, Any]:
+def app_options(
+    table: dict[str, Asset], handoff: files.Handoff, more: Sequence[Route] = ()
+) -> dict[str, Any]:
     """`app_kwargs` for Gradio's launch: our routes first, the guard around everything, no generated API documents."""
     return {
-        "routes": routes(table, handoff),
+        "routes": [*routes(table, handoff), *more],
         "middleware": [Middleware(Guard)],
         "docs_url": None,
         "redoc_url": None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TITLE = "BlockViz"
 
-TABS: dict[str, str] = {"explore": "Explore", "compare": "Compare"}
+TABS: dict[str, str] = {"explore": "Explore", "compare": "Compare", "learn": "Learn"}
 
 FORM: dict[str, str] = {
     "model": "Model",
@@ -98,6 +98,7 @@ LINK: dict[str, str] = {
     "help": "The address holds this page's state: model, prompt, settings, seed and pass. "
     "Whoever opens it sees the same.",
     "version": "This link was made by another version of the page.",
+    "busy": "A run is being made here; stop it or wait for its end, then open the other one again.",
     "tab": "The link asks for a tab that this page does not have: {name}.",
     "value": "The link says {name} = {value}, which this page cannot use.",
 }
@@ -183,6 +184,40 @@ def chosen_among(tried: int, fitting: int, rule: str) -> str:
     seeds = "1 seed fits" if fitting == 1 else f"{fitting} seeds fit"
     return f"Chosen among {tried} seeds, of which {seeds}: {rule}."
 
+
+LEARN: dict[str, str] = {
+    "chapters": "Chapters",
+    "chapter": "Chapter {number} of {count}",
+    "outlined": "Outlined:",
+    "in_question": "the tokens in question",
+    "ask": "Question",
+    "show": "Show the answer in the run",
+    "hide": "Hide the answer",
+    "explore": "Open in Explore",
+    "explore_help": "Take the run on screen to Explore, with its settings in the form",
+    "opened": "This run comes from Learn, “{title}”; Generate makes it anew with the settings here.",
+    "previous": "Previous",
+    "next": "Next",
+    "print": "Print all chapters",
+    "printing": "Preparing the pages …",
+    "loading": "Opening the chapter …",
+    "lost": "This chapter could not be fetched. Is the server still running?",
+    "again": "Try again",
+    "no_run": "The recorded run of this choice is not among the page's files.",
+    "glossary": "Glossary",
+    "glossary_help": "The words of this page. Wherever one of them is underlined with dots, point at it, tap it or"
+    " move the focus to it.",
+    "in_chapter": "in “{title}”",
+    "sources": "Sources",
+    "positions": "position",
+    "none_outlined": "none in this pass",
+    "told": "This run (seed {seed}): {calls} for {tokens}, {right} of {statements} right.",
+    "statement": "statement",
+    "call": "network call",
+    "token": "token",
+}
+NO_CHAPTER = "There is no such chapter."
+NO_CHAPTER_RUN = "A recorded run of this chapter is missing or cannot be read."
 
 THEMES: dict[str, str] = {"light": "Switch to the light theme", "dark": "Switch to the dark theme"}
 

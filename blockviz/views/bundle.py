@@ -45,6 +45,10 @@ PAGE_SCRIPTS = (
     "compare_form.js",
     "compare.js",
     "compare_seeds.js",
+    "glossary.js",
+    "learn_outline.js",
+    "learn.js",
+    "learn_print.js",
     "permalink.js",
     "page.js",
     "files.js",
@@ -62,6 +66,7 @@ STYLES = (
     "files.css",
     *VIEW_STYLES,
 )
+PAGE_STYLES = ("glossary.css", "learn.css", "learn_print.css")
 EXPORT_SCRIPTS = ("export.js",)
 EXPORT_STYLES = ("export.css",)
 
@@ -83,7 +88,7 @@ def page_script() -> bytes:
 
 def style() -> bytes:
     """The style of the page and the player."""
-    return bundle(STYLES)
+    return bundle(STYLES + PAGE_STYLES)
 
 
 def _templates() -> bytes:
