@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 
 from blockviz.sampling.trace import STATE_CODE, Trace
 from blockviz.ui.examples import EXAMPLES, lesson_choices
+from blockviz.ui.files import Handoff
 from blockviz.ui.learn import book, figures, tab
 from blockviz.ui.learn.chapter import Chapter, Measured
 from blockviz.ui.learn.chapters import CHAPTERS
@@ -281,7 +282,7 @@ def test_seeds_are_those_of_the_recording() -> None:
 
 def test_routes_hand_out_chapters_and_runs_and_nothing_else() -> None:
     files = assets(tab.run_assets(), tab.glossary_script())
-    client = TestClient(Starlette(routes=[*routes(files), *tab.routes()]))
+    client = TestClient(Starlette(routes=[*routes(files, Handoff()), *tab.routes()]))
     for name in IDS:
         sent = client.get(f"/blockviz/learn/{name}")
         assert sent.status_code == 200
