@@ -123,6 +123,8 @@
       if (s.predictor === "threshold") parts.push("from " + s.threshold);
       else if (s.steps !== undefined) parts.push(s.steps + (s.steps === 1 ? " step" : " steps"));
     }
-    return ((header.model && header.model.name) || "model") + " · " + parts.join(", ");
+    const edits = header.fork ? header.fork.edits : [];
+    const fork = edits.length ? " · fork from pass " + edits[edits.length - 1].at : "";
+    return ((header.model && header.model.name) || "model") + " · " + parts.join(", ") + fork;
   };
 })();

@@ -309,5 +309,6 @@
     form.write(BlockViz.permalink.textsOf(name, runs));
     BlockViz.permalink.note();
   };
+  BlockViz.formOf = (name) => forms[name];
   BlockViz.over = (name) => forms[name] && forms[name].over();
 })();

@@ -101,4 +101,5 @@
 
   BlockViz.Reader = Reader;
   BlockViz.canvasText = canvasText;
+  BlockViz.spoken = words;
 })();

@@ -58,6 +58,10 @@ def clean(text: str) -> str:
 
 def title(header: Header) -> str:
     """One line that names a run, as the page does: "math-masked · ARPC, block 16, 8 steps"."""
+    return _named(header) + ("" if header.fork is None else f" · fork from pass {header.fork.at}")
+
+
+def _named(header: Header) -> str:
     settings, name = header.settings, short(header.model.name) or "model"
     if settings.predictor == "autoregressive":
         return f"{name} · AR"
@@ -91,7 +95,12 @@ def footer(header: Header) -> tuple[str, str]:
     first = (
         f"model {short(model.name)} ({short(model.hash, 16)}), {model.process} noise, {size}",
         f"seed {seed}",
-        f"run {short(header.run, 40)}",
+        f"run {short(header.run, 40)}"
+        + (
+            ""
+            if header.fork is None
+            else f", fork of {short(header.fork.parent, 40)} from pass {header.fork.at}"
+        ),
         version,
     )
     named = ((name.replace("_", " "), value) for name, value in settings.items() if value is not None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from blockviz.evaluation.tasks import Example
-from blockviz.ui import api, compare, explore, filebar
+from blockviz.ui import api, compare, explore, filebar, stepping
 from blockviz.ui.controls import Choices, compare_spec, explore_spec
 from blockviz.ui.examples import FIRST, FIRST_PAIR, entry_of, header_of, recorded
 from blockviz.ui.files import Handoff
@@ -53,6 +53,7 @@ def build(
         sides = compare.build(runner, files, compare_spec(choices, headers), pair)
         filebar.wire((bar, sides.bar), screen, sides, handoff)
         learn.build(files)
+        stepping.wire(stepping.panel(files), sides, runner, handoff)
         api.build(runner)
 
         def leave(request: gr.Request) -> None:

@@ -54,6 +54,10 @@ PAGE_SCRIPTS = (
     "files.js",
     "gallery.js",
     "filebar.js",
+    "stepping_plan.js",
+    "stepping_marks.js",
+    "stepping_panel.js",
+    "stepping.js",
 )
 STYLES = (
     "theme.css",
@@ -64,6 +68,7 @@ STYLES = (
     "story.css",
     "inspector.css",
     "files.css",
+    "stepping.css",
     *VIEW_STYLES,
 )
 PAGE_STYLES = ("glossary.css", "learn.css", "learn_print.css")

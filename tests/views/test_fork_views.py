@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from blockviz.export import frames
+from blockviz.export import frames, words
 from blockviz.sampling.edits import Edit
 from blockviz.sampling.forks import fork
 from blockviz.sampling.trace import Trace
@@ -55,6 +55,9 @@ def test_edits_are_told_in_words(child: Trace) -> None:
         "A person stepped in, and changed nothing here."
     ]
     assert frames.chip(child.passes[second]) == "edit"
+    assert child.header.fork is not None
+    assert words.title(child.header) == f"tiny-masked · ARPC, block 4, 4 steps · fork from pass {second - 1}"
+    assert f"fork of {child.header.fork.parent} from pass {second - 1}" in words.footer(child.header)[0]
 
 
 def test_a_step_that_was_stepped_into_is_still_one_step(child: Trace) -> None:

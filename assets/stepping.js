@@ -1,0 +1,399 @@
+/* BlockViz.stepping: the panel under Explore's canvas in which a person steps into the run: chooses positions, marks what is to
+   change, sees what the sampler would do next, and has the fork run in Compare. Words come from blockviz/ui/stepping_words.py. */
+(function () {
+  "use strict";
+  const BlockViz = (window.BlockViz = window.BlockViz || {});
+  const el = (...parts) => BlockViz.el(...parts);
+  const N = BlockViz.numbers;
+  const { gapped, named } = BlockViz.steppingPlan;
+  const GROUP = "explore";
+  const PER_ROW = 5;
+
+  class Stepping {
+    constructor(root, options, emit) {
+      this.root = root;
+      this.options = options;
+      this.words = options.words;
+      this.emit = emit;
+      this.plan = null; // while the panel is open
+      this.picked = new Set();
+      this.anchor = -1;
+      this.busy = false;
+      this.answered = 0;
+      this.node = el("section", { class: "bv-step", "data-testid": "stepping", "aria-label": this.words.invite });
+      this._invitation();
+      root.append(this.node);
+      this.bus = BlockViz.bus(GROUP);
+      this._pressed = this._pressed.bind(this);
+      this.bus.join(this.bus.transports, this);
+    }
+
+    destroy() {}
+
+    get player() {
+      return this.bus.loaded[0] || null;
+    }
+
+    // ---- closed: one line
+
+    _invitation() {
+      const press = { open: () => this.begin(), show: () => this._show(), go_on: () => this._goOn() };
+      Object.assign(this, BlockViz.steppingInvitation(this.node, this.words, press));
+    }
+
+    // ---- open: a plan for one pass
+
+    begin() {
+      const { player } = this;
+      if (!player || this._blocked()) return;
+      if (this.bus.moving) this.bus.pause();
+      player.inspector.close();
+      if (!this.made) this._make();
+      this.body.hidden = false;
+      this.invite.hidden = true;
+      this.say("");
+      this._aim(player, player.shown < 0 ? player.run.last : player.shown);
+      const { grid } = player.canvas;
+      grid.addEventListener("click", this._pressed, true);
+      grid.addEventListener("keydown", this._pressed, true);
+      grid.setAttribute("aria-multiselectable", "true");
+      grid.classList.add("is-stepping");
+      this.heading.focus({ preventScroll: true });
+    }
+
+    leave() {
+      this._unmark();
+      const { player } = this;
+      if (player) {
+        const { grid } = player.canvas;
+        grid.removeEventListener("click", this._pressed, true);
+        grid.removeEventListener("keydown", this._pressed, true);
+        grid.removeAttribute("aria-multiselectable");
+        grid.classList.remove("is-stepping");
+      }
+      this.plan = null;
+      this.picked.clear();
+      this.body.hidden = true;
+      this.invite.hidden = false;
+    }
+
+    /** Make the edit one after pass k. */
+    _aim(player, k) {
+      this.run = player.run;
+      this._id = player.run.id;
+      this.plan = new BlockViz.steppingPlan.Plan(player.run, k);
+      this.picked.clear();
+      this.anchor = -1;
+      this._tell();
+    }
+
+    _blocked() {
+      const { player } = this;
+      if (!player) return true;
+      return player.live;
+    }
+
+    _make() {
+      this.made = true;
+      const press = {
+        close: () => this._closed(),
+        back: () => this.player.show(this.plan.at),
+        move: () => this._aim(this.player, this.player.shown),
+        block: () => this._pick(this.plan.open()),
+        unpick: () => this._pick([]),
+        renoise: () => this._act("renoise"),
+        freeze: () => this._act("freeze"),
+        release: () => this._act("release"),
+        clear: () => {
+          this.plan.clear(this.picked.size ? this.picked : null);
+          this._tell();
+        },
+        force: () => this._force(),
+        settings: () => this._tell(),
+        resume: () => this._resume(),
+        stop: () => this.emit("stop", {}),
+        gaps: () => this._gaps(),
+      };
+      Object.assign(this, BlockViz.steppingPanel(this.body, this.words, press));
+    }
+
+    _closed() {
+      this.leave();
+      this.say("");
+      this.open.focus({ preventScroll: true });
+    }
+
+    // ---- choosing positions on the canvas
+
+    _pressed(event) {
+      const cell = event.target.closest(".bv-cell");
+      if (!cell || !this.plan || this.player.shown !== this.plan.at) return;
+      if (event.type === "keydown" && event.key !== " ") return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      const pos = Number(cell.dataset.pos);
+      const all = new Set(this.picked);
+      if (event.shiftKey && this.anchor >= 0) {
+        for (let p = Math.min(pos, this.anchor); p <= Math.max(pos, this.anchor); p++) all.add(p);
+      } else if (all.has(pos)) all.delete(pos);
+      else all.add(pos);
+      this.anchor = pos;
+      this._pick(all);
+      if (event.type === "click") cell.focus({ preventScroll: true });
+    }
+
+    _pick(positions) {
+      this.picked = new Set([...positions].filter((pos) => this.plan.may(pos)));
+      if (!this.picked.has(this.anchor)) this.anchor = this.picked.size ? Math.max(...this.picked) : -1;
+      this._tell();
+    }
+
+    // ---- changes
+
+    _act(name) {
+      this.plan.act(name, this.picked);
+      this._tell();
+    }
+
+    _force() {
+      const text = this.input.value.trim();
+      if (!text || !this.picked.size) return this.input.focus();
+      this._put(Math.min(...this.picked), { text });
+      this.input.value = "";
+    }
+
+    _put(pos, what) {
+      this.plan.put(pos, what, this.keep.checked);
+      this._tell();
+    }
+
+    /** The settings of the form that differ from the run's: {changed, kept, model}. */
+    _settings() {
+      const found = { changed: {}, kept: [], model: "" };
+      const form = BlockViz.formOf && BlockViz.formOf(GROUP);
+      if (!form || !this.use.checked) return found;
+      const read = form.read();
+      const mine = this.run.header.settings;
+      if (read.model && read.model !== this.run.header.model.name) found.model = this.run.header.model.name;
+      for (const [name, value] of Object.entries({ ...read.settings, seed: read.seed })) {
+        if (!(name in mine) || value === mine[name] || (name === "length" && value === null)) continue;
+        const free = this.plan.at === 0 ? name !== "length" : this.options.changeable.includes(name);
+        if (free) found.changed[name] = value;
+        else found.kept.push(name);
+      }
+      return found;
+    }
+
+    // ---- what the panel says
+
+    _tell() {
+      const { plan, words: W, run } = this;
+      if (!plan) return;
+      const pass = run.passes[plan.at];
+      BlockViz.write(this.heading, N.fill(W.title, { k: plan.at, last: run.last }));
+      const phase = BlockViz.WORDS.phase[pass.phase] || pass.phase;
+      BlockViz.write(this.where, pass.phase === "start" ? W.after_start : N.fill(W.after, { phase, step: pass.step + 1, block: pass.block + 1 }));
+      BlockViz.write(this.chosen, this.picked.size ? N.fill(W.picked, { positions: named(this.picked) }) : W.picked_none);
+      const none = this.picked.size === 0;
+      this.acts.renoise.disabled = none || plan.refusal !== "";
+      this.acts.freeze.disabled = none;
+      this.acts.release.disabled = none || ![...this.picked].some((pos) => plan.held.has(pos) || plan.freeze.has(pos));
+      this.forceButton.disabled = none;
+      const noise = !none && [...this.picked].every((pos) => plan.noisy(pos) && !plan.force.has(pos));
+      if (noise) this.acts.renoise.disabled = this.acts.freeze.disabled = true;
+      BlockViz.write(this.reason, plan.refusal ? W[plan.refusal] : noise ? W.noise_already : "");
+      this._offer();
+      this._list();
+      this._changes();
+      this._foresee();
+      this._mark();
+    }
+
+    _offer() {
+      const { plan, words: W, run } = this;
+      this.offers.replaceChildren();
+      if (this.picked.size === 0) return;
+      const pos = this.picked.has(this.anchor) ? this.anchor : Math.min(...this.picked);
+      const found = BlockViz.steppingPlan.candidates(run, plan.at, pos);
+      const words = found ? (found.phase === "verify" ? W.candidates_ar : W.candidates) : W.candidates_none;
+      this.offers.append(el("p", { class: "bv-step-help", text: N.fill(words, { position: pos + 1, k: found ? found.pass : plan.at }) }));
+      if (!found) return;
+      const strip = el("div", { class: "bv-step-strip" });
+      const here = plan.token(pos);
+      for (const { id, p } of found.list.slice(0, PER_ROW)) {
+        const one = el("button", { type: "button", class: "bv-step-offer", "aria-pressed": String(id === here), "data-token": id, title: N.fill(W.mark_force, { position: pos + 1, token: run.piece(id) }) });
+        one.append(el("span", { class: "bv-step-piece", text: run.piece(id) }), el("small", { text: N.percent(p) }));
+        one.addEventListener("click", () => this._put(pos, { id }));
+        strip.append(one);
+      }
+      this.offers.append(strip);
+    }
+
+    _list() {
+      const lines = BlockViz.steppingMarks.lines(this.plan, this.words);
+      this.marks.replaceChildren(...lines.map(([name, text]) => el("li", { "data-mark": name, text })));
+    }
+
+    _changes() {
+      const { words: W, options } = this;
+      const { changed, kept, model } = this._settings();
+      const mine = this.run.header.settings;
+      const show = (value) => (value === true ? "on" : value === false ? "off" : String(value));
+      const label = (name) => options.labels[name] || name;
+      const parts = [];
+      if (this.use.checked) {
+        const names = Object.keys(changed);
+        const changes = names.map((name) => N.fill(W.change, { name: label(name), old: show(mine[name]), new: show(changed[name]) })).join(", ");
+        parts.push(names.length ? N.fill(W.settings_from, { changes }) : W.settings_none);
+        if (this.plan.at > 0 && (names.includes("steps") || names.includes("schedule"))) parts.push(W.settings_block);
+        if (kept.length) parts.push(N.fill(W.settings_kept, { names: kept.map(label).join(", ") }));
+        if (model) parts.push(N.fill(W.model_kept, { name: model }));
+      }
+      BlockViz.write(this.changes, parts.join(" "));
+    }
+
+    _foresee() {
+      const step = (this.step = BlockViz.steppingPlan.next(this.plan));
+      BlockViz.write(this.next, BlockViz.steppingMarks.foreseen(this.plan, step, this.words));
+      this.next.dataset.call = step.call ? "yes" : "no";
+    }
+
+    // ---- on the canvas
+
+    _unmark() {
+      BlockViz.steppingMarks.clear(this.marked || []);
+      this.marked = [];
+    }
+
+    /** Marks stand on the cells while the canvas shows the pass that the edit follows. */
+    _mark() {
+      this._unmark();
+      const { plan, player, run } = this;
+      const away = !player || player.shown !== plan.at;
+      this.back.hidden = !away;
+      if (away) {
+        BlockViz.write(this.backWords, N.fill(this.words.elsewhere, { shown: player ? player.shown : 0, k: plan.at }));
+        BlockViz.write(this.backTo, N.fill(this.words.back, { k: plan.at }));
+        return;
+      }
+      const { cells } = player.canvas;
+      this._cells = cells;
+      this.marked = BlockViz.steppingMarks.put(plan, cells, this.picked, new Set(this.step.positions || []));
+    }
+
+    /** One frame of the bus: another run, another pass, or cells that were made anew. */
+    draw() {
+      const { player } = this;
+      if (player && this.node.parentNode !== player.frame) player.frame.insertBefore(this.node, player.inspector.node);
+      this.node.hidden = !player;
+      if (!player) return;
+      this.open.disabled = player.live;
+      this.open.title = player.live ? this.words.live : this.words.invite_help;
+      if (!this.plan) return;
+      if (player.run !== this.run || player.run.id !== this._id) return this.leave();
+      if (this._shown !== player.shown || this._cells !== player.canvas.cells) {
+        this._shown = player.shown;
+        // Without a change marked, the edit goes along with the canvas.
+        if (this.plan.empty && this.plan.at !== player.shown && player.shown >= 0) return this._aim(player, player.shown);
+        this._mark();
+      }
+    }
+
+    // ---- going on
+
+    say(words, wrong) {
+      BlockViz.write(this.status, words);
+      this.status.classList.toggle("is-wrong", Boolean(wrong));
+    }
+
+    _busy(busy) {
+      this.busy = busy;
+      if (!this.made) return;
+      this.go.disabled = busy;
+      this.stop.hidden = !busy;
+    }
+
+    async _resume() {
+      if (this.busy || !this.plan) return;
+      const { words: W, options, player } = this;
+      const edit = this.plan.edit(this._settings().changed);
+      this._busy(true);
+      this.after.hidden = true;
+      this.say(W.sending);
+      const answer = await BlockViz.files.read(new File([player.text], "run"), { ...options, words: options.reading });
+      if (answer.error) {
+        this._busy(false);
+        return this.say(answer.error, true);
+      }
+      this.both = false;
+      this.sent = edit.at + 1;
+      this.emit("fork", { token: answer.token, edit });
+      this.say(W.running);
+    }
+
+    /** An answer of the server: {n, state, message, errors}. */
+    feed(text) {
+      if (!text) return;
+      const answer = JSON.parse(text);
+      if (answer.n === this.answered) return;
+      this.answered = answer.n;
+      if (answer.state === "error") {
+        this._busy(false);
+        return this.say([answer.message, ...answer.errors.map((error) => error.message)].filter(Boolean).join(" "), true);
+      }
+      this.say(answer.message || this.words.running);
+      if (answer.runs.length && !this.both) {
+        this.both = true;
+        this._show();
+      }
+      if (answer.state !== "done") return;
+      this._busy(false);
+      BlockViz.bus("compare").seek(this.sent);
+      this.after.hidden = false;
+    }
+
+    /** Parent and fork, from the top of their canvases. */
+    _show() {
+      BlockViz.compare.show();
+      const [bar, pair] = ["#compare-transport", "#compare .bv-pair"].map((name) => document.querySelector(name));
+      if (bar && pair) window.scrollBy({ top: pair.getBoundingClientRect().top - bar.offsetHeight - 8 });
+    }
+
+    /** The event is over, however it ended. */
+    over() {
+      if (!this.busy) return;
+      this._busy(false);
+      this.say(this.words.lost, true);
+    }
+
+    /** The fork becomes the run on screen here, so that it can be stepped into in its turn. */
+    _goOn() {
+      const fork = BlockViz.compare.players().b;
+      const { player } = this;
+      if (!fork || !player || !fork.run.header) return;
+      this.leave();
+      this.after.hidden = true;
+      this.say("");
+      const { edits } = fork.run.header.fork || { edits: [] };
+      player.feed(fork.text);
+      if (edits.length) player.show(edits[edits.length - 1].at + 1);
+    }
+
+    /** The text on the canvas, with gaps where positions are chosen, becomes the prompt. */
+    _gaps() {
+      const prompt = document.querySelector("#explore-form textarea");
+      if (!prompt) return;
+      if (!this.picked.size) return this.say(this.words.picked_none + ".", true);
+      prompt.value = gapped(this.run, this.plan.at, this.picked);
+      prompt.dispatchEvent(new Event("input", { bubbles: true }));
+      this.say(this.words.gaps_done);
+    }
+  }
+
+  BlockViz.stepping = { panel: null, over: () => BlockViz.stepping.panel && BlockViz.stepping.panel.over() };
+  BlockViz.parts.stepping = function (root, options, emit) {
+    const panel = new Stepping(root, options, emit);
+    BlockViz.stepping.panel = panel;
+    return { feed: (text) => panel.feed(text) };
+  };
+})();
