@@ -259,6 +259,12 @@
     return { feed: (text) => control.answer(text) };
   }
 
+  function cost(root, options, emit) {
+    const control = new BlockViz.Cost(root, options, emit);
+    BlockViz.costOver = () => control.over();
+    return { feed: (text) => control.answer(text) };
+  }
+
   function sides(root) {
     BlockViz.compare.head(root);
     return { feed() {} };
@@ -291,9 +297,10 @@
     BlockViz.glossary.soon(player.root);
   }
 
-  BlockViz.parts = { header, form, player, transport, sides, result, seeds, learn };
+  BlockViz.parts = { header, form, player, transport, sides, result, seeds, learn, cost };
   BlockViz.awaitViews = awaitViews;
   BlockViz.openInExplore = openInExplore;
+  BlockViz.formNow = (name) => (forms[name] ? forms[name].read() : null);
   BlockViz.showTab = showTab;
   BlockViz.tabNow = () => document.body.dataset.bvTab || "explore";
   BlockViz.chooseTheme = chooseTheme;

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from torch import Tensor
 
-from blockviz.diffusion.draws import Draws, GeneratorDraws
+from blockviz.diffusion.draws import GeneratorDraws
 from blockviz.models.block_dit import KVCache
 from blockviz.models.checkpoint import Model
 from blockviz.sampling.denoiser import Denoiser, work_device
 from blockviz.sampling.prompts import read_prompt
-from blockviz.sampling.run import DrawsFor, passes, prepare
+from blockviz.sampling.run import passes, prepare
 from blockviz.sampling.settings import MAX_STEPS, SamplerSettings, SettingsError, applies, validate
 
 ROUNDS = 5
@@ -104,10 +104,13 @@ def measure(
 
     Raises as `sample` for bad input.
     """
-    length = settings.length or model.info.length
-    given = read_prompt(prompt, model.tokens, length, model.info.end_id)
-    free = given.length - sum(token is not None for token in given.tokens)
-    return costs(model, rivals(settings, free), prompt, rounds=rounds, progress=progress)
+    return costs(model, rivals_of(model, settings, prompt), prompt, rounds=rounds, progress=progress)
+
+
+def rivals_of(model: Model, settings: SamplerSettings, prompt: str) -> dict[str, SamplerSettings]:
+    """The `rivals` for this prompt on the model's canvas."""
+    given = read_prompt(prompt, model.tokens, settings.length or model.info.length, model.info.end_id)
+    return rivals(settings, given.length - sum(token is not None for token in given.tokens))
 
 
 def grid(
@@ -124,12 +127,22 @@ def grid(
 
     Raises SettingsError for a sampler whose steps are not set, else as `sample`.
     """
+    cells = cells_of(settings, settings.length or model.info.length, blocks, steps)
+    return costs(model, cells, prompt, rounds=rounds, progress=progress)
+
+
+def cells_of(
+    settings: SamplerSettings,
+    length: int,
+    blocks: Sequence[int] = GRID_BLOCKS,
+    steps: Sequence[int] = GRID_STEPS,
+) -> dict[str, SamplerSettings]:
+    """The samplers of `grid` on a canvas of `length` positions, named "ar" and "block size/steps"; raises as that."""
     if not applies("steps", settings) or not applies("block_size", settings):
         raise SettingsError(
             "predictor", settings.predictor, "a sampler with a block size and steps per block"
         )
     asked = replace(settings, fill_canvas=True)
-    length = settings.length or model.info.length
     cells = {"ar": replace(asked, predictor="autoregressive", corrector="none")}
     for size in (*(size for size in blocks if size < length), length):
         for count in steps:
@@ -137,7 +150,7 @@ def grid(
                 asked, block_size=size, steps=count, seams=asked.seams if size < length else "none"
             )
             cells[f"{size}/{count}"] = cell
-    return costs(model, cells, prompt, rounds=rounds, progress=progress)
+    return cells
 
 
 def costs(
@@ -149,46 +162,71 @@ def costs(
     progress: Callable[[float], None] | None = None,
 ) -> list[Cost]:
     """One `Cost` per sampler by name; every round runs each of them once, after one round that is not timed."""
-    length = next(iter(samplers.values())).length or model.info.length
-    given = read_prompt(prompt, model.tokens, length, model.info.end_id)
-    for settings in samplers.values():
-        validate(settings, model.info.length, model.config.x0_causal, model.info.process)
-    times: dict[str, list[float]] = {name: [] for name in samplers}
-    counted: dict[str, _Counting] = {}
-    for turn in range(rounds + 1):
-        for name, settings in samplers.items():
-            draws = GeneratorDraws(settings.seed, work_device(model))
-            began = time.perf_counter()
-            job = prepare(
-                model, settings, [given.tokens], _always(draws), length=given.length, kind=_Counting
-            )
-            for _ in passes(job):
-                pass
-            job.canvas.cpu()  # waits for the device
-            if turn:
-                times[name].append(time.perf_counter() - began)
-            assert isinstance(job.denoiser, _Counting)
-            counted[name] = job.denoiser
-            if progress is not None:
-                progress(1)
-    free = given.length - sum(token is not None for token in given.tokens)
-    return [
-        Cost(
-            name=name,
-            settings=settings.to_dict(),
-            tokens=free,
-            calls=counted[name].nfe_denoise + counted[name].nfe_verify,
-            verify=counted[name].nfe_verify,
-            queries=counted[name].queries,
-            pairs=counted[name].pairs,
-            milliseconds=round(1000 * statistics.median(times[name]), 3),
+    meter = Meter(model, samplers, prompt, rounds)
+    for _ in meter.runs():
+        if progress is not None:
+            progress(1)
+    return meter.costs()
+
+
+class Meter:
+    """The measurement of `costs`, one run at a time, so that others can have the device in between."""
+
+    def __init__(self, model: Model, samplers: dict[str, SamplerSettings], prompt: str, rounds: int) -> None:
+        """Raises as `sample` for bad input, before anything runs."""
+        length = next(iter(samplers.values())).length or model.info.length
+        for settings in samplers.values():
+            validate(settings, model.info.length, model.config.x0_causal, model.info.process)
+        self.model, self.samplers, self.rounds = model, samplers, rounds
+        self.given = read_prompt(prompt, model.tokens, length, model.info.end_id)
+        self.times: dict[str, list[float]] = {name: [] for name in samplers}
+        self.counted: dict[str, _Counting] = {}
+
+    @property
+    def total(self) -> int:
+        """Runs to be made."""
+        return len(self.samplers) * (self.rounds + 1)
+
+    def runs(self) -> Iterator[int]:
+        """Make the runs and tell after each how many are done."""
+        done = 0
+        for turn in range(self.rounds + 1):
+            for name, settings in self.samplers.items():
+                seconds, self.counted[name] = self._run(settings)
+                if turn:  # the first round warms up
+                    self.times[name].append(seconds)
+                done += 1
+                yield done
+
+    def _run(self, settings: SamplerSettings) -> tuple[float, _Counting]:
+        draws = GeneratorDraws(settings.seed, work_device(self.model))
+        given = self.given
+        began = time.perf_counter()
+        job = prepare(
+            self.model, settings, [given.tokens], lambda active: draws, length=given.length, kind=_Counting
         )
-        for name, settings in samplers.items()
-    ]
+        for _ in passes(job):
+            pass
+        job.canvas.cpu()  # waits for the device
+        assert isinstance(job.denoiser, _Counting)
+        return time.perf_counter() - began, job.denoiser
 
-
-def _always(draws: Draws) -> DrawsFor:
-    return lambda active: draws
+    def costs(self) -> list[Cost]:
+        """What was counted and timed, once all runs are made."""
+        free = self.given.length - sum(token is not None for token in self.given.tokens)
+        return [
+            Cost(
+                name=name,
+                settings=settings.to_dict(),
+                tokens=free,
+                calls=self.counted[name].nfe_denoise + self.counted[name].nfe_verify,
+                verify=self.counted[name].nfe_verify,
+                queries=self.counted[name].queries,
+                pairs=self.counted[name].pairs,
+                milliseconds=round(1000 * statistics.median(self.times[name]), 3),
+            )
+            for name, settings in self.samplers.items()
+        ]
 
 
 def report(model: Model, prompt: str, measured: Sequence[Cost], rounds: int) -> dict[str, Any]:

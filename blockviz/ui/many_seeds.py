@@ -86,7 +86,7 @@ def _studied(runner: Runner, asked: _Asked, signal: Signal) -> Iterator[str]:
     total = asked.count * len(configurations)
     found: Study | None = None
     yield _answer("running", SEEDS["starting"], 0, total)
-    with _Turns(runner, signal) as turns:
+    with Held(runner, signal) as turns:
         runs = study(
             configurations,
             first.prompt,
@@ -116,14 +116,14 @@ def _studied(runner: Runner, asked: _Asked, signal: Signal) -> Iterator[str]:
     )
 
 
-class _Turns:
+class Held:
     """The device, held while something is computed, and given to others between two events of the runs."""
 
     def __init__(self, runner: Runner, signal: Signal) -> None:
         self._runner, self._signal = runner, signal
         self._turn: Any = None
 
-    def __enter__(self) -> _Turns:
+    def __enter__(self) -> Held:
         self.take()
         return self
 
@@ -131,10 +131,12 @@ class _Turns:
         self.give()
 
     def take(self) -> None:
+        """Wait for the device and hold it."""
         self._turn = self._runner.turn()
         self._turn.__enter__()
 
     def give(self) -> None:
+        """Let others have the device."""
         if self._turn is not None:
             self._turn.__exit__(None, None, None)
             self._turn = None

@@ -23,7 +23,7 @@ const part = window.BlockViz.parts[options.part](root, options, (name, data) => 
 const feed = () => part.feed(props.value || "");
 watch("value", feed);
 feed();
-// events of this part: 'generate' 'stop' 'open' 'measure' 'study' 'fork'
+// events of this part: 'generate' 'stop' 'open' 'measure' 'study' 'fork' 'cost'
 """
 
 

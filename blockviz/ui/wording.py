@@ -219,6 +219,24 @@ LEARN: dict[str, str] = {
 NO_CHAPTER = "There is no such chapter."
 NO_CHAPTER_RUN = "A recorded run of this chapter is missing or cannot be read."
 
+COST: dict[str, str] = {
+    "title": "What it costs",
+    "help": "Counts the network calls, the queries and the keys they read, and times this sampler against the whole "
+    "canvas at once and against left to right, to the end of the canvas, one after the other on this machine.",
+    "rivals": "Measure this sampler",
+    "grid": "Block sizes and steps",
+    "table": "All figures",
+    "grid_title": "Time per token for block sizes of 4 to the whole canvas and 1 to 32 steps per block",
+    "stop": "Stop",
+    "starting": "Starting …",
+    "stopping": "Stopping …",
+    "progress": "{done} of {total} runs.",
+    "done": "Measured.",
+    "stopped": "Stopped before every sampler was timed.",
+    "lost": "The server gave no answer; what had come until then stays.",
+    "bad_kind": "The page asked for a measurement that does not exist; reload it.",
+}
+
 THEMES: dict[str, str] = {"light": "Switch to the light theme", "dark": "Switch to the dark theme"}
 
 

@@ -49,6 +49,7 @@ PAGE_SCRIPTS = (
     "learn_outline.js",
     "learn.js",
     "learn_print.js",
+    "cost.js",
     "permalink.js",
     "page.js",
     "files.js",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from blockviz.sampling.settings import PRESETS, parse, preset_of
@@ -10,6 +10,8 @@ from blockviz.views.layout import Figure, alone, axis, escape, layout
 from blockviz.views.palette import PALETTES, Theme
 
 TITLE = "What it costs"
+HEIGHT = 340
+"""Pixels of the chart on the page, its key included."""
 HELP = "Measured on {device} with {model}, medians of {rounds} rounds in which the samplers take turns."
 GRID_HELP = (
     "Time per token against left to right (1 is AR's), measured on {device} with {model}, medians of {rounds} rounds. "
@@ -78,10 +80,33 @@ def sampler_name(name: str, cost: Mapping[str, Any]) -> str:
     return words
 
 
-def figure(report: Mapping[str, Any], theme: Theme = "light") -> Figure:
-    """The chart of a report: three groups of bars against AR, or for a grid time per token by steps and block size."""
-    if any("/" in cost["name"] for cost in report["costs"]):
-        return _grid(report, theme)
+def says(report: Mapping[str, Any]) -> str:
+    """One sentence: what was measured, on what."""
+    words = GRID_HELP if by_block(report) else HELP
+    return words.format(device=report["device"], model=report["model"], rounds=report["rounds"])
+
+
+def figure(report: Mapping[str, Any], theme: Theme = "light", *, framed: bool = True) -> Figure:
+    """The chart of a report: four groups of bars against AR, or for a grid time per token by steps and block size.
+
+    Unless `framed` it has no title: the page has its own words around it.
+    """
+    view = _grid(report, theme) if by_block(report) else _bars(report, theme)
+    if not framed:
+        return view
+    titled = alone(view, TITLE, escape(says(report)), PALETTES[theme])
+    frame = titled["layout"]
+    frame["margin"] |= {"b": frame["margin"]["b"] + 24, "t": frame["margin"]["t"] + 20}
+    frame["title"] |= {"y": 1, "yref": "container", "pad": {"t": 20}}
+    return titled
+
+
+def template(theme: Theme) -> Figure:
+    """The figure before anything is measured."""
+    return {"data": [], "layout": layout(PALETTES[theme], (52, 12, 16, 84), height=HEIGHT)}
+
+
+def _bars(report: Mapping[str, Any], theme: Theme) -> Figure:
     palette = PALETTES[theme]
     found = _costs(report)
     base = found.get("ar") or next(iter(found.values()))
@@ -104,19 +129,31 @@ def figure(report: Mapping[str, Any], theme: Theme = "light") -> Figure:
             "cliponaxis": False,
             "marker": {
                 "color": colors[name],
-                "pattern": {"shape": patterns[name], "fgcolor": palette.card, "size": 6, "solidity": 0.25},
+                "pattern": {
+                    "shape": patterns[name],
+                    "fillmode": "overlay",
+                    "fgcolor": palette.card,
+                    "fgopacity": 0.8,
+                    "size": 6,
+                    "solidity": 0.25,
+                },
             },
-            "hovertemplate": "%{x}: %{text}, %{y:.2f} times AR's<extra></extra>",
+            "hovertext": [
+                f"{label}: {_short(cost[key], key)}, {cost[key] / base[key]:.2f} times AR's"
+                for label, key in measures
+            ],
+            "hovertemplate": "%{hovertext}<extra></extra>",
         }
         for name, cost in found.items()
     ]
     frame = layout(
         palette,
-        (52, 12, 16, 30),
+        (52, 12, 16, 84),
+        height=HEIGHT,
         barmode="group",
         bargap=0.3,
         showlegend=True,
-        legend={"orientation": "h", "x": 0, "y": -0.14, "font": {"size": 11, "color": palette.ink}},
+        legend={"orientation": "h", "x": 0, "y": -0.2, "font": {"size": 11, "color": palette.ink}},
         xaxis=axis(palette, "", ticks=""),
         yaxis=axis(
             palette,
@@ -128,7 +165,7 @@ def figure(report: Mapping[str, Any], theme: Theme = "light") -> Figure:
         ),
         shapes=[_at_one(palette.ink)],
     )
-    return _alone(data, frame, HELP, report, theme)
+    return {"data": data, "layout": frame}
 
 
 def _grid(report: Mapping[str, Any], theme: Theme) -> Figure:
@@ -145,13 +182,15 @@ def _grid(report: Mapping[str, Any], theme: Theme) -> Figure:
                 "y": [ratio for _, ratio in cells],
                 "line": {"color": colors[number % 5], "width": 2, "dash": DASHES[number % 5]},
                 "marker": {"color": colors[number % 5], "size": 8, "symbol": SYMBOLS[number % 5]},
-                "hovertemplate": f"blocks of {size}, %{{x}} steps: %{{y:.2f}} times AR's time<extra></extra>",
+                "hovertext": [_steps(size, steps, ratio) for steps, ratio in cells],
+                "hovertemplate": "%{hovertext}<extra></extra>",
             }
         )
     counts = sorted({steps for cells in by_block(report).values() for steps, _ in cells})
     frame = layout(
         palette,
-        (56, 12, 16, 40),
+        (56, 12, 16, 84),
+        height=HEIGHT,
         showlegend=True,
         legend={"orientation": "h", "x": 0, "y": -0.24, "font": {"size": 11, "color": palette.ink}},
         xaxis=axis(
@@ -162,12 +201,14 @@ def _grid(report: Mapping[str, Any], theme: Theme) -> Figure:
         ),
         shapes=[_at_one(palette.ink)],
     )
-    return _alone(data, frame, GRID_HELP, report, theme)
+    return {"data": data, "layout": frame}
 
 
 def by_block(report: Mapping[str, Any]) -> dict[int, list[tuple[int, float]]]:
     """Of a grid: block size -> (steps, time per token in units of AR's), in order."""
     found = _costs(report)
+    if not any("/" in name for name in found):
+        return {}
     base = found["ar"]["milliseconds"] / found["ar"]["tokens"]
     table: dict[int, list[tuple[int, float]]] = {}
     for name, cost in found.items():
@@ -231,10 +272,3 @@ def _at_one(color: str) -> dict[str, Any]:
         "y1": 1,
         "line": {"color": color, "width": 1, "dash": "dot"},
     }
-
-
-def _alone(data: Sequence[Any], frame: Figure, words: str, report: Mapping[str, Any], theme: Theme) -> Figure:
-    help_text = words.format(device=report["device"], model=escape(report["model"]), rounds=report["rounds"])
-    view = alone({"data": list(data), "layout": frame}, TITLE, help_text, PALETTES[theme])
-    view["layout"]["margin"]["b"] += 50
-    return view

@@ -11,7 +11,7 @@ from blockviz.views.palette import PALETTES, Theme
 TITLE = "Do the blocks fit each other?"
 HELP = (
     "Mean AR −log p by place inside the block, read left to right by {model} itself, with 95% intervals over {runs} "
-    "runs. A rise at the edges is a seam."
+    "runs. A step between the last place of a block and the first is a seam."
 )
 NAMES: dict[str, str] = {
     "none": "seams left",
@@ -130,6 +130,8 @@ def figure(report: Mapping[str, Any], theme: Theme = "light") -> Figure:
     view = alone(
         {"data": data, "layout": frame}, TITLE, HELP.format(model=escape(report["model"]), runs=runs), palette
     )
-    view["layout"]["height"] = 480
-    view["layout"]["margin"]["b"] += 74
+    frame = view["layout"]
+    frame["height"] = 500
+    frame["margin"] |= {"b": frame["margin"]["b"] + 74, "t": frame["margin"]["t"] + 20}
+    frame["title"] |= {"y": 1, "yref": "container", "pad": {"t": 20}}
     return view

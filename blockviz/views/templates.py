@@ -10,6 +10,7 @@ from blockviz.views import (
     comparison,
     comparison_words,
     confidence,
+    cost,
     fill,
     life,
     life_chart,
@@ -117,5 +118,13 @@ def panels() -> dict[str, dict[str, Any]]:
             "fields": comparison.field_names(),
             "charts": progress.templates(),
             "seeds": seeds.templates(),
+        },
+        "cost": {
+            "title": "",
+            "help": "",
+            **{theme: cost.template(theme) for theme in THEMES},
+            "legend": None,
+            "height": cost.HEIGHT,
+            "words": {},
         },
     }
