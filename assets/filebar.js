@@ -78,8 +78,7 @@
       this._ids = runs.map((run) => run.id).join();
       this._key = key;
       if (!same) {
-        this.opened = this.wanted && this.wanted.file ? this.wanted.file : "";
-        this.wanted = null;
+        this.opened = (this.wanted && this.wanted.file) || "";
         if (performance.now() - this.said > NEWS_MS) this.say("");
       }
       this._describe(runs);
@@ -139,16 +138,24 @@
     answer(text) {
       if (!text) return;
       const { error, runs } = JSON.parse(text);
-      const mine = this.wanted !== null || BlockViz.tabNow() === this.options.group;
-      if (error) {
+      const { group } = this.options;
+      const asked = this.wanted;
+      if (error || (runs > 1) !== (group === "compare")) {
         this.wanted = null;
-        if (mine) this.say(error);
+        if (error && BlockViz.tabNow() === group) this.say(error);
         return;
       }
-      if (runs > 1 && this.options.group === "compare") BlockViz.compare.show();
-      if (runs === 1 && this.options.group === "explore") BlockViz.showTab("explore");
-      // The players have their texts by the next frame.
-      if ((runs > 1) === (this.options.group === "compare")) requestAnimationFrame(() => BlockViz.formFollows(this.options.group));
+      if (group === "compare") BlockViz.compare.show();
+      else BlockViz.showTab(group);
+      requestAnimationFrame(() => requestAnimationFrame(() => this._arrived(asked)));
+    }
+
+    /** The players have their texts by now. */
+    _arrived(asked) {
+      this.wanted = null;
+      this.opened = (asked && asked.file) || "";
+      this._describe(this.bus.loaded.map((player) => player.run));
+      BlockViz.formFollows(this.options.group);
     }
 
     /* ---- files ---- */

@@ -239,37 +239,16 @@
     }
 
     _config(Plotly) {
-      const download = {
-        name: "download",
-        title: "Download as image",
-        icon: Plotly.Icons.camera,
-        click: () => this.download(),
-      };
+      const button = (format, title, icon) => ({ name: format, title, icon, click: () => this.download(format) });
+      const downloads = [button("png", "Download as image", Plotly.Icons.camera), button("svg", "Download as SVG", Plotly.Icons.disk)];
       return {
         displayModeBar: "hover",
         displaylogo: false,
         responsive: false,
         scrollZoom: false,
         doubleClick: "reset",
-        modeBarButtons: [["zoom2d", "pan2d", "resetScale2d", download]],
+        modeBarButtons: [["zoom2d", "pan2d", "resetScale2d", ...downloads]],
       };
-    }
-
-    /** A PNG of the view as it stands, with its title and key in it. */
-    download() {
-      this.settle();
-      const layout = structuredClone(this.plot.layout);
-      const data = this.plot.data.map((trace) => ({ ...trace, showscale: trace.type === "heatmap" }));
-      const help = `<span style="font-size:11px">${escape(this._said)}</span>`;
-      layout.title = { text: `<b>${escape(this.template.title)}</b><br>${help}`, x: 0.02, xanchor: "left", y: 0.97, yanchor: "top" };
-      layout.width = 720;
-      layout.height = 480;
-      layout.margin.t += 56;
-      if (data.some((trace) => trace.colorbar && trace.colorbar.orientation !== "h")) layout.margin.r += 110;
-      this.image({ data, layout });
-      const name = this.template.title.toLowerCase().replace(/[^a-z]+/g, "-");
-      const options = { format: "png", scale: 2, width: layout.width, height: layout.height };
-      return BlockViz.Plotly.downloadImage({ data, layout }, { ...options, filename: `blockviz-${name}-pass-${this.k}` });
     }
 
     /** Put what stands over the plot as elements into the figure of the image. */

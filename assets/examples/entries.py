@@ -123,9 +123,21 @@ def right_then_wrong(traces: tuple[Trace, ...]) -> float | None:
     return 0.0 if right(traces[0]) and wrong(traces[1]) else None
 
 
+def right_and_spoilt(traces: tuple[Trace, ...]) -> float | None:
+    """The first run ends right, the second one wrong; the more right statements it lost the better."""
+    return spoilt(traces[1:]) if right(traces[0]) else None
+
+
 def ends(traces: tuple[Trace, ...]) -> float | None:
     """The first seed whose runs all come to the end token."""
     return 0.0 if all(trace.end.finished == "end_token" for trace in traces) else None
+
+
+def bent(traces: tuple[Trace, ...]) -> float | None:
+    """The equations lead to the end that was given; the fewer of them are wrong the better."""
+    verdicts = [check.verdict for check in traces[0].passes[-1].checks[:-1]]
+    leads = "= 30 ; #### 30" in traces[0].end.text
+    return -float(verdicts.count("wrong")) if leads and verdicts else None
 
 
 SHARING, DOUBLING, TWO_PEOPLE, EARNING = 2, 0, 3, 1
@@ -152,22 +164,6 @@ ENTRIES: tuple[Entry, ...] = (
         " statements were lost on the way",
         spoilt_at_last,
         (Run("doubts-spoil", "math-masked", EARNING, "arpc"),),
-    ),
-    Entry(
-        "own-doubts",
-        "Doubting by its own entropy",
-        "EIPC throws back where its own prediction is spread out: half the calls of ARPC, and right too.",
-        "a wrong statement on the way, a right answer at the end; of these the one with most doubted tokens",
-        mended,
-        (Run("own-doubts", "math-masked", SHARING, "eipc"),),
-    ),
-    Entry(
-        "random-doubts",
-        "Doubting at random",
-        "As many tokens go back as with ARPC, but by lot: right ones are lost as often as wrong ones.",
-        "a wrong end; of these the one in which most right statements were lost on the way",
-        spoilt,
-        (Run("random-doubts", "math-masked", SHARING, "random"),),
     ),
     Entry(
         "uniform-in-two-steps",
@@ -202,6 +198,14 @@ ENTRIES: tuple[Entry, ...] = (
         (Run("one-block", "math-uniform", DOUBLING, "arpc", {"block_size": 128, "steps": 16}),),
     ),
     Entry(
+        "written-backwards",
+        "A gap before a given end",
+        "The end is given, 30 instead of 28: seen from both sides, the steps in the gap are bent towards it.",
+        "equations that lead to the given end; of these the first with the fewest wrong ones",
+        bent,
+        (Run("written-backwards", "math-masked", DOUBLING, "canvas", {"steps": 16}, "[[15]] #### 30"),),
+    ),
+    Entry(
         "where-it-looks",
         "Where it looks",
         "The last layer’s attention is recorded: choose “was looked at” in the Attention view.",
@@ -222,6 +226,17 @@ ENTRIES: tuple[Entry, ...] = (
         "With and without second thoughts",
         "One model, prompt and seed: with ARPC on the left, without a corrector on the right.",
         shown=("doubts-mend", "no-second-thoughts"),
+    ),
+    Entry(
+        "doubts-of-its-own-or-none",
+        "Doubting by entropy, doubting by lot",
+        "As many tokens go back: on the left where the prediction is spread out (EIPC), on the right by lot.",
+        "right on the left, wrong on the right; of these the one in which most right statements were lost on the right",
+        right_and_spoilt,
+        (
+            Run("own-doubts", "math-masked", SHARING, "eipc"),
+            Run("random-doubts", "math-masked", SHARING, "random"),
+        ),
     ),
     Entry(
         "masked-beside-uniform",

@@ -6,6 +6,8 @@ import json
 from importlib.util import find_spec
 from pathlib import Path
 
+from blockviz import __version__
+from blockviz.sampling.settings import FIELDS
 from blockviz.views.templates import SCRIPTS as VIEW_SCRIPTS
 from blockviz.views.templates import STYLES as VIEW_STYLES
 from blockviz.views.templates import panels, templates
@@ -99,7 +101,13 @@ def style() -> bytes:
 
 def _templates() -> bytes:
     # No "<": exported pages carry this inside a script element.
-    text = json.dumps({"templates": templates(), "panels": panels()}).replace("<", "\\u003c")
+    known = {
+        "templates": templates(),
+        "panels": panels(),
+        "version": __version__,
+        "defaults": {name: field.default for name, field in FIELDS.items()},
+    }
+    text = json.dumps(known).replace("<", "\\u003c")
     return f"Object.assign(window.BlockViz, {text});\n".encode()
 
 

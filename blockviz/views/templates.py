@@ -44,6 +44,7 @@ VIEWS: dict[str, ModuleType] = {
 
 SCRIPTS = (
     "views.js",
+    "views_download.js",
     "views_sheet.js",
     "views_maps.js",
     "views_decisions.js",

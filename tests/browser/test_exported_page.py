@@ -141,6 +141,9 @@ def test_live_page_exported_page_and_frames_agree(visit: Visit, site: str, opene
     assert page.evaluate("BlockViz.describe(BlockViz.visibleBus().players[0].run.header)") == title(
         trace.header
     )
+    assert page.evaluate("BlockViz.footer(BlockViz.visibleBus().players[0].run.header)") == list(
+        footer(trace.header)
+    )
 
 
 @pytest.mark.parametrize("process", ["masked", "uniform"])

@@ -88,6 +88,24 @@ def test_several_runs_make_one_page_and_files_of_their_own(
     assert (code, "1 to 4 runs" in err) == (2, True)
 
 
+def test_a_file_of_several_runs_becomes_one_film(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = tmp_path / "both.jsonl.gz"
+    both.write_bytes(run.read_bytes() * 2)
+    out = tmp_path / "out"
+    out.mkdir()
+    flags = ("--gif", "--beside", "--align", "nfe", "--frames", "3", "--json")
+    code, printed, _ = call(capsys, "export", both, *flags, "--out", out)
+    assert code == 0
+    names = [Path(line).name for line in printed.splitlines()]
+    assert sorted(names) == ["both-2.json", "both-both-2.gif", "both.json"]
+    with Image.open(out / "both-both-2.gif") as gif:
+        assert (gif.n_frames, gif.size[0]) == (3, 1280)
+    code, _, err = call(capsys, "export", *[both] * 3, "--mp4", "--beside", "--out", out)
+    assert (code, "2 to 4 runs" in err) == (2, True)
+
+
 def _broken(folder: Path) -> dict[str, tuple[Path, str]]:
     lines = list(TRACE.to_lines())
     newer = json.loads(lines[0]) | {"blockviz": traces.FORMAT + 1}
@@ -154,6 +172,8 @@ BAD = {
     "pass, negative": (("--png", "--pass", "-1"), "--pass cannot be '-1'"),
     "empty folder": (("--json", "--out", ""), "--out cannot be ''"),
     "unknown": (("--pdf",), "--pdf"),
+    "beside of tables": (("--csv", "--beside"), "--beside does nothing with --csv"),
+    "alignment": (("--gif", "--align", "moon"), "moon"),
 }
 
 

@@ -673,13 +673,18 @@ def test_an_image_holds_title_cursor_and_tokens(page: Page) -> None:
         """() => { const made = []; const keep = BlockViz.Plotly;
              BlockViz.Plotly = Object.create(keep);
              BlockViz.Plotly.downloadImage = (figure, options) => made.push({ layout: figure.layout, options });
-             for (const name in views) views[name].download();
+             for (const name in views) for (const format of ["png", "svg"]) views[name].download(format);
              BlockViz.Plotly = keep; return made; }"""
     )
     assert all(
         view.TITLE in image["layout"]["title"]["text"]
-        for view, image in zip(VIEWS.values(), made, strict=True)
+        for view, image in zip(VIEWS.values(), made[::2], strict=True)
     )
+    for image in made:
+        assert f"seed {trace.header.settings.seed} " in image["layout"]["title"]["text"]
+        assert trace.header.model.name in image["layout"]["title"]["text"]
+    assert [image["options"]["format"] for image in made] == ["png", "svg"] * len(VIEWS)
+    made = made[::2]
     assert made[0]["layout"]["shapes"][-1]["type"] == "rect"
     assert "cut: k" in made[2]["layout"]["annotations"][0]["text"]
     assert made[0]["options"]["filename"].startswith("blockviz-fill-map-pass-")
