@@ -6,7 +6,7 @@
   const { escape } = BlockViz.viewTools;
 
   const [WIDTH, HEIGHT] = [720, 480];
-  const HEAD = 64; // px for title and help
+  const HEAD = 78; // px for title and help
   const LINE = 13;
   const LETTERS = 125; // of the smallest line
 
@@ -59,9 +59,9 @@
     const words = small.map((line) => `<br><span style="font-size:9.5px;color:${muted}">${escape(BlockViz.pieces.clean(line))}</span>`);
     const help = `<span style="font-size:11px">${escape(this._said)}</span>`;
     const text = `<b>${escape(this.template.title)}</b><br>${help}${words.join("")}`;
-    layout.title = { text, x: 0, xanchor: "left", xref: "container", y: 1, yref: "container", yanchor: "top", pad: { t: 16, l: 14 } };
+    layout.title = { text, x: 0, xanchor: "left", xref: "container", y: 1, yref: "container", yanchor: "top", pad: { t: 22, l: 14 } };
     layout.width = WIDTH;
-    layout.height = HEIGHT + LINE * small.length;
+    layout.height = HEIGHT + 14 + LINE * small.length;
     layout.margin.t += HEAD + LINE * small.length;
     if (data.some((trace) => trace.colorbar && trace.colorbar.orientation !== "h")) layout.margin.r += 110;
     this.image({ data, layout });
