@@ -18,7 +18,7 @@
     const { model } = header;
     const settings = { ...BlockViz.defaults, ...header.settings };
     const versions = header.versions || {};
-    const ours = BlockViz.version || versions.blockviz;
+    const ours = BlockViz.version || versions.blockviz || "";
     const made = short(versions.blockviz || ours, 40);
     const size = model.parameters >= 100_000 ? `${(model.parameters / 1e6).toFixed(1)} M parameters` : `${model.parameters} parameters`;
     const first = [
