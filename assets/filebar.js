@@ -185,7 +185,7 @@
       const group = this.options.group;
       if (!BlockViz.files.onScreen(group).length) return this.say(this.words.no_run);
       this.say("");
-      this.exporter = this.exporter || new BlockViz.files.Exporter(this.options, () => BlockViz.files.onScreen(group), () => this.bus.pass);
+      this.exporter = this.exporter || new BlockViz.files.Exporter(this.options, () => BlockViz.files.onScreen(group));
       this.exporter.open();
     }
   }

@@ -78,9 +78,9 @@
   /* ---- exports ---- */
 
   class Exporter {
-    constructor(options, runs, pass) {
+    constructor(options, runs) {
       const { words } = options;
-      Object.assign(this, { options, words, runs, pass });
+      Object.assign(this, { options, words, runs, bus: BlockViz.bus(options.group) });
       this.kinds = el("div", { class: "bvf-kinds", role: "radiogroup", "aria-label": words.export_title });
       for (const { kind, label, help } of options.kinds) {
         const radio = el("input", { type: "radio", name: `bvf-kind-${options.group}`, value: kind, "data-testid": `kind-${kind}` });
@@ -136,7 +136,8 @@
       const asked = { kind: this.kind, theme: BlockViz.isDark() ? "dark" : "light" };
       if (!this.chartsLine.hidden && !this.charts.checked) asked.views = "0";
       if (!this.rateLine.hidden) asked.rate = this.rate.value;
-      if (asked.kind === "picture") asked.pass = String(this.pass());
+      if (asked.kind === "picture") asked.pass = String(this.bus.pass);
+      if (runs.length > 1) asked.align = this.bus.axis;
       this.work = new AbortController();
       this.bar.removeAttribute("value"); // not known yet
       this.status.textContent = words.preparing;

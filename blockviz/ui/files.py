@@ -31,6 +31,7 @@ from blockviz.export.words import ExportError
 from blockviz.sampling.trace import MOST_RUNS, Trace, TraceError
 from blockviz.ui.sessions import Places
 from blockviz.ui.wording import FILES
+from blockviz.views.alignment import Axis
 from blockviz.views.palette import Theme
 
 __all__ = ["EXPORT", "LARGEST_FILE", "LIMITS", "MEDIA", "MOST_RUNS", "OPEN", "Handoff", "routes"]
@@ -140,7 +141,7 @@ def exported(asked: Mapping[str, str], content: bytes, tell: Progress) -> None:
 
 def read_options(asked: Mapping[str, str]) -> tuple[ParcelKind, Options]:
     """Kind and options from the words of a request; raises `ExportError` for one that is not known."""
-    unknown = set(asked) - {"kind", "theme", "views", "frames", "rate", "pass"}
+    unknown = set(asked) - {"kind", "theme", "views", "frames", "rate", "pass", "align"}
     if unknown:
         raise ExportError(FILES["option"].format(name=", ".join(sorted(unknown))[:100]))
     usual = Options()
@@ -150,6 +151,7 @@ def read_options(asked: Mapping[str, str]) -> tuple[ParcelKind, Options]:
         limit=_number(asked, "frames", usual.limit),
         rate=_number(asked, "rate", usual.rate, float),
         number=_number(asked, "pass", None),
+        axis=cast(Axis, asked.get("align", usual.axis)),
     )
 
 

@@ -15,10 +15,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from PIL import Image, ImageChops
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
+from blockviz.export.board import Board
 from blockviz.sampling.trace import Trace
 from blockviz.ui import files
 from blockviz.ui.examples import FIRST, packed, recorded
@@ -147,6 +149,24 @@ def test_each_kind_is_made(client: TestClient, kind: str, begins: bytes) -> None
         assert all(line["of"] == len(run.passes) for line in lines[:-1])
 
 
+def test_runs_side_by_side_make_one_film_as_the_page_aligns_them(client: TestClient) -> None:
+    runs = [
+        fake_run(process, length=32, block_size=8, steps=2, prompt_length=6)
+        for process in ("masked", "uniform")
+    ]
+    text = "".join(line for run in runs for line in run.to_lines()).encode()
+    film, picture = (exported(client, text, kind=kind, align="share")[-1] for kind in ("gif", "picture"))
+    with (
+        Image.open(io.BytesIO(content_of(film))) as frames,
+        Image.open(io.BytesIO(content_of(picture))) as canvas,
+    ):
+        assert frames.size[0] == canvas.size[0] == 1280
+        last = len(runs[0].passes) - 1
+        board = Board(runs, numbers=[last], axis="share")
+        assert ImageChops.difference(canvas.convert("RGB"), board.paint(last)).getbbox() is None
+    assert picture["name"] == "blockviz-2-runs-canvas.png"
+
+
 def test_tables_come_as_one_archive(client: TestClient) -> None:
     file = exported(client, TWO, kind="csv")[-1]
     assert file["media"] == "application/zip"
@@ -170,6 +190,7 @@ def test_tables_come_as_one_archive(client: TestClient) -> None:
         ({"kind": "gif", "rate": "nan"}, "rate cannot be"),
         ({"kind": "picture", "pass": "9999"}, "pass cannot be 9999"),
         ({"kind": "gif", "out": "/etc"}, "no option out"),
+        ({"kind": "gif", "align": "moon"}, "align cannot be 'moon'"),
     ],
 )
 def test_bad_options_are_refused_in_words(client: TestClient, asked: dict[str, str], says: str) -> None:
