@@ -45,6 +45,7 @@
       this.scorer = (options.scorers || [])[0] || "";
       this.said = new Map(); // "run scorer" -> {nll} or {problem}
       this.asked = "";
+      this.runs = [];
       this._key = "";
       this._at = 0;
       root.classList.add("bv-comparison");
@@ -58,11 +59,18 @@
       });
       this._theme = new MutationObserver(() => this.charts.forEach(({ it }) => it && it.theme(BlockViz.isDark())));
       this._theme.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+      // Told by the browser, not asked for in the middle of a frame, where the answer would cost a layout.
+      this._seen = new IntersectionObserver((entries) => {
+        this._near = entries[entries.length - 1].isIntersecting;
+        if (this._near) this.bus.redraw();
+      });
+      this._seen.observe(this.shelf);
       this.bus.join(this.bus.transports, this);
     }
 
     destroy() {
       this._theme.disconnect();
+      this._seen.disconnect();
       clearTimeout(this._later);
       for (const { it } of this.charts) if (it) it.destroy();
     }
@@ -82,8 +90,13 @@
           this._work(players);
         }
       }
-      if (!BlockViz.visible(this.shelf)) return;
-      for (const { it } of this.charts) if (it) it.stand(this.runs.map(({ player }) => this.bus.target(player)));
+      if (this._near) this._stand();
+    }
+
+    /** The dots on the lines go where the runs stand. */
+    _stand() {
+      const passes = this.runs.map(({ player }) => this.bus.target(player));
+      for (const { it } of this.charts) if (it) it.stand(passes);
     }
 
     _work(players) {
@@ -126,7 +139,7 @@
       const { scorer, runs } = JSON.parse(text);
       for (const [id, said] of Object.entries(runs)) this.said.set(id + " " + scorer, said);
       this.asked = "";
-      if (this.runs && this.runs.length > 1) this._table();
+      if (this.runs.length > 1) this._table();
     }
 
     /* ---- the table ---- */
@@ -222,6 +235,7 @@
         }
         chart.it.give(this.runs, ends);
       }
+      this._stand();
     }
   }
 
