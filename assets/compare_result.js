@@ -61,10 +61,15 @@
       this._theme.observe(document.body, { attributes: true, attributeFilter: ["class"] });
       // Told by the browser, not asked for in the middle of a frame, where the answer would cost a layout.
       this._seen = new IntersectionObserver((entries) => {
-        this._near = entries[entries.length - 1].isIntersecting;
-        if (this._near) this.bus.redraw();
+        for (const { target, isIntersecting } of entries) {
+          if (target === this.shelf) this._near = isIntersecting;
+          if (!isIntersecting) continue;
+          this._ask();
+          this.bus.redraw();
+        }
       });
       this._seen.observe(this.shelf);
+      this._seen.observe(this.card);
       this.bus.join(this.bus.transports, this);
     }
 
@@ -117,11 +122,8 @@
     /* ---- likelihood: the server's model reads the finished texts ---- */
 
     _ask() {
-      if (!this.scorer || !this.options.emit || this.runs.some(({ run }) => !run.end)) return;
-      if (!BlockViz.visible(this.card)) {
-        this._key = ""; // asked for once it is seen
-        return;
-      }
+      if (!this.scorer || !this.options.emit || this.runs.length < 2 || this.runs.some(({ run }) => !run.end)) return;
+      if (!BlockViz.visible(this.card)) return; // asked once it is seen
       const missing = this.runs.filter(({ run }) => !this.said.has(run.id + " " + this.scorer));
       const key = missing.map(({ run }) => run.id).join() + this.scorer;
       if (!missing.length || key === this.asked) return;
