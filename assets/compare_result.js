@@ -124,6 +124,7 @@
     _ask() {
       if (!this.scorer || !this.options.emit || this.runs.length < 2 || this.runs.some(({ run }) => !run.end)) return;
       if (!BlockViz.visible(this.card)) return; // asked once it is seen
+      for (const { run } of this.runs) if (run.end.stopped) this.said.set(run.id + " " + this.scorer, { problem: BlockViz.panels.compare.words.stopped });
       const missing = this.runs.filter(({ run }) => !this.said.has(run.id + " " + this.scorer));
       const key = missing.map(({ run }) => run.id).join() + this.scorer;
       if (!missing.length || key === this.asked) return;

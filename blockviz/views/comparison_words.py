@@ -26,6 +26,7 @@ WORDS: dict[str, str] = {
     "help": "How likely a model finds the texts is measured on the live page only: it takes the model.",
     "help_scored": "AR −log p: one left-to-right reading of the finished text by the model named. A text that repeats "
     "itself is likely and poor, so its token entropy (of how often each token occurs) stands beside it.",
+    "stopped": "The run was stopped; its text is unfinished.",
     "under": "Under each canvas:",
     "under_nothing": "nothing, the canvases alone",
     "under_all": "all views",
