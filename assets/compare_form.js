@@ -108,6 +108,7 @@
       const known = new Set(plan.runs.flatMap((run, i) => plan.applying(plan.values(i))));
       for (const key of plan.keys()) {
         if (plan.varied.includes(key) || !(["model", "preset", "seed"].includes(key) || known.has(key))) continue;
+        if (key === "preset" && !plan.preset(plan.common())) continue; // a sampler of one's own has no name to begin with
         const option = make("option", "", plan.name(key));
         option.value = key;
         choose.append(option);

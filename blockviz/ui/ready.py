@@ -34,13 +34,13 @@ READY: tuple[Ready, ...] = (
     ),
     Ready(
         "noise-16",
-        "… 16 steps",
+        "masked | uniform, 16 steps",
         "The same with as many steps as a block has tokens: what more steps do for each kind of noise.",
         (("masked", _preset("ancestral", steps=16)), ("uniform", _preset("ancestral", steps=16))),
     ),
     Ready(
         "noise-2-16",
-        "… both",
+        "masked | uniform, 2 and 16",
         "Masked and uniform noise at 2 and at 16 steps: four runs.",
         tuple(
             (process, _preset("ancestral", steps=steps))
