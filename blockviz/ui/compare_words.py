@@ -56,7 +56,7 @@ SEEDS: dict[str, str] = {
     "ms": "ms a run, ten at once",
     "of": "{right} of {count}",
     "points": " points",
-    "mcnemar": ", p = {p}",
+    "mcnemar": ", p {p}",
     "tells_more": "higher",
     "tells_less": "lower",
     "cannot_tell": "cannot tell",

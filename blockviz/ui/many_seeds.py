@@ -227,7 +227,9 @@ def _difference(name: str, found: Difference | None) -> dict[str, Any]:
     factor, digits = (100, 0) if name == "right" else (1, DIGITS[name])
     value, low, high = (_signed(factor * number, digits) for number in (found.value, found.low, found.high))
     unit = SEEDS["points"] if name == "right" else ""
-    p = "" if found.p is None else SEEDS["mcnemar"].format(p=fixed(found.p, 3))
+    p = ""
+    if found.p is not None:
+        p = SEEDS["mcnemar"].format(p=f"= {fixed(found.p, 3)}" if found.p >= 0.001 else "< 0.001")
     if found.value == found.low == found.high == 0:
         return {"text": SEEDS["equal"], "tells": False, "words": ""}
     words = SEEDS["tells_more" if found.value > 0 else "tells_less"] if found.tells else SEEDS["cannot_tell"]
