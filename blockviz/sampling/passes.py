@@ -384,12 +384,15 @@ def recorded_top(probs: Floats) -> Floats:
 def _candidates(ids: Any, probs: Any) -> tuple[Ints, Floats]:
     """Candidates in descending order, without those of id -1 or of a probability that rounds to 0."""
     order_ids = np.array(ids, dtype=np.int32)
-    steps = np.rint(np.array(probs, dtype=np.float64) * TOP_SCALE)
+    steps = np.array(probs, dtype=np.float64)
+    steps *= TOP_SCALE
+    np.rint(steps, out=steps)
     if order_ids.shape != steps.shape:
         raise TraceError(f"top_ids has shape {order_ids.shape}, but top_probs {steps.shape}.")
-    empty = (order_ids < 0) | ~(steps > 0)
-    order_ids[empty] = -1
-    steps[empty] = 0.0
+    there = (order_ids >= 0) & (steps > 0)
+    if not there.all():
+        order_ids[~there] = -1
+        steps[~there] = 0.0
     np.minimum(steps, TOP_SCALE, out=steps)
     if steps.ndim == 2 and (steps[:, 1:] > steps[:, :-1]).any():
         order = np.argsort(-steps, axis=1, kind="stable")

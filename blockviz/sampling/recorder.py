@@ -41,10 +41,11 @@ Checker = Callable[[list[int], int], tuple[Check, ...]]
 Noise is given as -1, whatever the process: a uniform noise token looks like any other, but is nobody's equation.
 """
 
-S, R = STATE_CODE, REASON_CODE
+# As uint8, so that numpy keeps to it: a conversion costs as much as the work.
+S, R = ({name: np.uint8(code) for name, code in codes.items()} for codes in (STATE_CODE, REASON_CODE))
 NOISE_STATES = np.isin(np.arange(len(S)), [S[state] for state in ("unopened", "noise", "renoised")])
 """Whether a position in the state of that code holds noise."""
-_UNWRITTEN = [S["prompt"], S["unopened"]]
+_WRITTEN = ~np.isin(np.arange(len(S)), [S["prompt"], S["unopened"]])
 
 
 class Recorder:
@@ -102,8 +103,10 @@ class Recorder:
         changed = now != before[segment.start : segment.stop]
         reasons = window.observe(event, now, changed, self.masked)
         states = self.states[segment.start : segment.stop]
-        reasons[~window.free] = np.where(states == S["prompt"], R["prompt"], R["none"])[~window.free]
-        states[window.free] = window.states[window.free]
+        shut = ~window.free
+        if shut.any():
+            reasons[shut] = np.where(states == S["prompt"], R["prompt"], R["none"])[shut]
+        np.copyto(states, window.states, where=window.free)
         if event.phase == "commit":
             self._close()
         self._check()
@@ -176,7 +179,7 @@ class Recorder:
             return
         segment = self.window.segment
         keep = slice(segment.start, segment.keep)
-        self.states[keep][~np.isin(self.states[keep], _UNWRITTEN)] = S["committed"]
+        self.states[keep][_WRITTEN[self.states[keep]]] = S["committed"]
         if self.end_id is not None and self.given is not None:
             written = ~self.given[: segment.keep]
             ends = np.flatnonzero((self.tokens[: segment.keep] == self.end_id) & written)
