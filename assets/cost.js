@@ -16,26 +16,7 @@
       const { data, layout } = structuredClone(this.figures[this.themed]);
       const frame = this.blank().layout;
       this.show({ data, layout: { ...layout, width: frame.width, height: frame.height, datarevision: frame.datarevision } });
-    }
-
-    /** The words of the bar or point nearest to the pointer. */
-    _point(event) {
-      const frame = this.plot._fullLayout;
-      if (!this.run || !frame || !frame.xaxis || !event || event.clientX === undefined) return true;
-      const box = this.plot.getBoundingClientRect();
-      const [px, py] = [event.clientX - box.left - frame.xaxis._offset, event.clientY - box.top - frame.yaxis._offset];
-      let best = [Infinity, ""];
-      this.plot.calcdata.forEach((points, i) => {
-        const trace = this.plot.data[i];
-        points.forEach((point, j) => {
-          const bar = trace.type === "bar";
-          const x = frame.xaxis.c2p(point.x);
-          const far = bar ? Math.abs(x - px) : Math.hypot(x - px, frame.yaxis.c2p(point.y) - py);
-          if (far < best[0]) best = [far, trace.hovertext[j]];
-        });
-      });
-      this.hover.words = best[1];
-      return true;
+      BlockViz.Plotly.restyle(this.plot, { hovertemplate: "%{hovertext}<extra></extra>" }); // each bar has its own words
     }
   }
 
