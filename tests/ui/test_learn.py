@@ -97,6 +97,9 @@ def test_the_runs_of_a_lesson_are_small_and_share_a_seed() -> None:
     for chapter in CHAPTERS:
         names = book.run_names(chapter)
         assert len({lines(name)[0]["settings"]["seed"] for name in names}) == 1
+        for name in names:  # the figures beside a run are those of the same weights
+            model = lines(name)[0]["model"]
+            assert model["hash"] == figures.accuracy(model["name"])["hash"]
         assert all((EXAMPLES / f"{name}.jsonl.gz").stat().st_size < 16_000 for name in names)
         assert all(lesson_choices()[name].startswith("Chosen among") for name in names)
 

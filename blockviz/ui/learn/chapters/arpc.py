@@ -70,7 +70,8 @@ CHAPTER = Chapter(
     short="ARPC",
     title="ARPC: the model reads its own draft",
     sentences=(
-        "Which tokens go back to noise need not be left to chance: the model can read its own draft and doubt it.",
+        "Which tokens go back to noise need not be left to chance: the model can read its own [[draft|proposal]] and"
+        " doubt it.",
         "Used with blocks of a single token the same network is an [[AR]] model, and in one call it says of every token"
         " of a draft how likely it is after those before it.",
         "The AR-informed predictor-corrector ([[ARPC]]) throws back the tokens that surprise this reading most.",

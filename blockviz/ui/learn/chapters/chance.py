@@ -36,8 +36,8 @@ CHAPTER = Chapter(
     title="Random correction: a second chance for every token",
     sentences=(
         "A simple remedy against tokens that do not fit is to let none of them be final before the block is.",
-        "A [[corrector]] turns some tokens of a draft back into noise ([[re-noise]]), and the next step draws them"
-        " again with all the others in view.",
+        "A [[corrector]] turns some tokens of a [[draft|proposal]] back into noise ([[re-noise]]), and the next step"
+        " draws them again with all the others in view.",
         "The [[random corrector]] chooses them by lot: it knows nothing of right and wrong, and it needs no further"
         " network call.",
         "Good tokens are thrown out as often as bad ones, but a good one is likely to come back, since the tokens"

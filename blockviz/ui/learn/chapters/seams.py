@@ -84,10 +84,10 @@ CHAPTER = Chapter(
         "At a seam",
         "The same model, problem and seed; in the last run there is no seam but a gap.",
         (
-            Option("nothing", PLAIN, begins(1), seam),
+            Option("leave it", PLAIN, begins(1), seam),
             Option("overlap", OVERLAP, nth("renoise"), thrown),
-            Option("again", AGAIN, nth("renoise"), thrown),
-            Option("gap", GAP, nth("denoise", 1), gap),
+            Option("write again", AGAIN, nth("renoise"), thrown),
+            Option("fill a gap", GAP, nth("denoise", 1), gap),
         ),
         chosen=1,
     ),

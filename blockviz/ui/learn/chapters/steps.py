@@ -74,8 +74,8 @@ CHAPTER = Chapter(
         "An [[AR]] model cannot make this mistake, since each of its tokens is drawn when the one before it is known.",
         "More [[steps|step]] for each block mean fewer tokens in each pass, so that less can disagree; fewer steps are"
         " quicker and blinder.",
-        "The runs here keep the most certain tokens of each draft and draw the others again in the next step, where"
-        " the model can see what was kept.",
+        "The runs here keep the most certain tokens of each [[draft|proposal]] and draw the others again in the next"
+        " step, where the model can see what was kept.",
         Measured(
             "On {problems} held-out problems one step gives {one} right answers, two give {two}, four {four}, eight"
             " {eight} and sixteen {sixteen}.",
