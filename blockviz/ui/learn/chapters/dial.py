@@ -64,8 +64,8 @@ CHAPTER = Chapter(
         "BD3-LM finds the same on OpenWebText, with a [[perplexity]] of {bd3lm_block_small} for blocks of"
         " {bd3lm_small}, {bd3lm_block_large} for blocks of {bd3lm_large}, {bd3lm_whole} for the whole sequence, and"
         " {bd3lm_ar} for AR.",
-        "BlockGen, whose figures cannot be compared with those, reports a perplexity of {blockgen_mixture} for one model of"
-        " all sizes, {blockgen_fixed} for its best model of a single block size, and {blockgen_ar} for AR.",
+        "BlockGen, whose figures cannot be compared with those, reports a perplexity of {blockgen_mixture} for one"
+        " model of all sizes, {blockgen_fixed} for its best model of a single block size, and {blockgen_ar} for AR.",
     ),
     control=Control(
         "Block size",
