@@ -221,6 +221,11 @@
     });
   }
 
+  /** A run is about to be put into a tab by a script: where it comes from, for the bar that describes it. */
+  BlockViz.files.comesFrom = function (place) {
+    for (const bar of Object.values(bars)) bar.wanted = { example: "", file: place };
+  };
+
   BlockViz.parts.files = function (root, options, emit) {
     if (!Object.keys(bars).length) listen();
     const bar = new Bar(root, options, emit);

@@ -252,7 +252,8 @@
       const { chapter } = this;
       const text = await this.fetch(this.options.runs[chapter.control.options[this.option].run]);
       const pass = this.player.bus.pass;
-      BlockViz.openInExplore(text, pass, BlockViz.numbers.fill(this.words.opened, { title: chapter.title }));
+      const say = (words) => BlockViz.numbers.fill(words, { title: chapter.title });
+      BlockViz.openInExplore(text, pass, say(this.words.place), say(this.words.opened));
     }
 
     _drawGlossary() {

@@ -283,12 +283,13 @@
   }
 
   /** Show a recorded run in Explore, at a pass, with its settings in the form, which says where it comes from. */
-  function openInExplore(text, pass, note) {
+  function openInExplore(text, pass, place, note) {
     const bus = BlockViz.bus("explore");
     const [player] = bus.players;
     if (!player) return;
     showTab("explore", true);
     if (forms.explore.busy()) return forms.explore.say(BlockViz.linkWords.busy);
+    BlockViz.files.comesFrom(place);
     player.feed(text);
     bus.seek(pass);
     BlockViz.formFollows("explore");

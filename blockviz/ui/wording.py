@@ -195,6 +195,7 @@ LEARN: dict[str, str] = {
     "hide": "Hide the answer",
     "explore": "Open in Explore",
     "explore_help": "Take the run on screen to Explore, with its settings in the form",
+    "place": "Learn, “{title}”",
     "opened": "This run comes from Learn, “{title}”; Generate makes it anew with the settings here.",
     "previous": "Previous",
     "next": "Next",

@@ -126,6 +126,7 @@ def test_open_in_explore_takes_run_pass_and_settings_along(visit: Visit, site: s
     expect(page.get_by_test_id("setting-length")).to_have_value("64")
     expect(page.get_by_test_id("preset-arpc")).to_be_checked()
     expect(page.get_by_test_id("link-note")).to_contain_text("from Learn")
+    expect(page.locator(".bvf-about").first).to_contain_text("Opened from Learn")
     page.get_by_test_id("generate").click()  # and a run of its own takes the place
     page.wait_for_function("(old) => BlockViz.state().run !== old && BlockViz.state().ended", arg=run)
 
