@@ -17,10 +17,11 @@
   }
 
   function picture(run, k, outlined) {
-    const box = el("div", { class: "bv-canvas" });
-    const canvas = new BlockViz.Canvas(box, {});
+    const inner = el("div", { class: "bv-canvas" });
+    const box = el("div", { class: "bv-frame" }, inner);
+    const canvas = new BlockViz.Canvas(inner, {});
     const legend = new BlockViz.Legend();
-    box.append(legend.node);
+    inner.append(legend.node);
     return {
       box,
       draw() {

@@ -37,7 +37,8 @@ CHAPTER = Chapter(
         " reads, each column a token that can be read.",
         "Finished tokens read only themselves and what stands before them, as in any [[AR]] model, which makes the"
         " triangle.",
-        "The positions of the [[active block]] read all finished tokens and each other in both directions.",
+        "The positions of the [[active block]], the lowest band, read all finished tokens and each other in both"
+        " directions.",
         "No finished token ever reads the active block, so what the network computes for it cannot depend on what is"
         " still noise.",
         "Its [[keys and values|KV cache]] therefore need to be computed only once, and taking them from the cache gives"
