@@ -173,7 +173,7 @@ def test_four_runs_under_one_scrubber_with_their_charts(opened: Any, tmp_path: P
 def test_pages_and_films_put_the_same_passes_beside_each_other(opened: Any) -> None:
     runs = [
         Trace.from_lines(recorded(name).splitlines())
-        for name in ("doubts-mend", "blocks-of-4", "blocks-of-32")
+        for name in ("doubts-mend", "own-doubts", "blocks-of-32")
     ]
     page = opened(exported(runs, views=False), width=1600)
     for axis in AXES:
