@@ -22,6 +22,7 @@ from tests.browser.fake_runs import fake_run, piece, text
 from tests.browser.test_player import CONTRAST, DESK, PHONE, address, browser, feed, show, state
 from tests.sampling.traces import small_trace
 from tests.views.runs import left_to_right, with_settings
+from tests.views.test_fork_views import made
 from tests.views.test_revisions import story
 
 __all__ = ["address", "browser"]  # fixtures
@@ -73,6 +74,7 @@ RUNS = {
     "entropy": with_settings(fake_run(length=32, block_size=8, prompt_length=9), corrector="entropy"),
     "kld": with_settings(fake_run(length=32, prompt_length=9), corrector="kld"),
     "random": with_settings(fake_run(length=32, prompt_length=9), corrector="random"),
+    "fork": made(),
     "example": Trace.load(ASSETS / "examples" / "doubts-mend.jsonl.gz"),
 }
 

@@ -15,8 +15,7 @@ from tests.sampling.test_forks import middle, run
 VIEWS = (attention, confidence, fill, renoising, timeline)
 
 
-@pytest.fixture(scope="module")
-def child() -> Trace:
+def made() -> Trace:
     """A fork whose first edit comes inside a step, and whose second re-noises, freezes and forces."""
     model = tiny_model("masked")
     parent = run(model, steps=4, corrector="ar_nll")
@@ -26,7 +25,13 @@ def child() -> Trace:
     stop = first.passes[at].stop
     held = next(i for i in range(stop) if first.passes[at].states[i] in (4, 5))
     changed = {"temperature": 0.5, "fill_canvas": True}
-    return fork(model, first, Edit(at, renoise=(held,), force={stop + 3: 5}, settings=changed))
+    edit = Edit(at, renoise=(held,), force=((stop + 3, 5),), settings=changed)
+    return fork(model, first, edit)
+
+
+@pytest.fixture(scope="module")
+def child() -> Trace:
+    return made()
 
 
 def test_every_view_draws_every_pass_of_a_fork(child: Trace) -> None:

@@ -23,6 +23,7 @@ from blockviz.views.layout import MAX_ROWS, escape
 from blockviz.views.masks import Geometry, axes, axes_of, geometry, picture, reason, source_pass
 from blockviz.views.templates import SCRIPTS, STYLES, VIEWS, templates
 from tests.views.runs import guided, large, left_to_right, sampled, with_attention, with_settings
+from tests.views.test_fork_views import made
 
 pytestmark = pytest.mark.browser
 
@@ -164,6 +165,7 @@ RUNS = {
     "canvas": sampled("canvas"),
     "overlap": sampled("overlap", overlap=2, corrector="ar_nll"),
     "seams": sampled("seams", seam_width=3),
+    "fork": made(),
 }
 
 
