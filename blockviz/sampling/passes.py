@@ -376,11 +376,6 @@ def unscaled(steps: NDArray[np.float64], scale: float | NDArray[np.float64]) -> 
     return values
 
 
-def recorded_top(probs: Floats) -> Floats:
-    """Probabilities of candidates, rounded as a pass records them."""
-    return unscaled(np.rint(probs.astype(np.float64) * TOP_SCALE), TOP_SCALE)
-
-
 def _candidates(ids: Any, probs: Any) -> tuple[Ints, Floats]:
     """Candidates in descending order, without those of id -1 or of a probability that rounds to 0."""
     order_ids = np.array(ids, dtype=np.int32)
