@@ -23,11 +23,12 @@ from blockviz.sampling.passes import (
     REASON_CODE,
     STATE_CODE,
     TOP,
+    TOP_SCALE,
     Check,
     Header,
     ModelFacts,
     Pass,
-    recorded_top,
+    unscaled,
 )
 from blockviz.sampling.plans import Rows
 from blockviz.sampling.settings import SamplerSettings
@@ -260,7 +261,7 @@ class _Window:
         self.entropy[known] = found.entropies(known)
         np.copyto(self.top_ids[:, : ids.shape[1]], ids, where=known[:, None])
         # Kept as they are recorded, so that a later pass says the same whether it remembers them or reads them.
-        np.copyto(self.top_probs[:, : ids.shape[1]], recorded_top(best), where=known[:, None])
+        np.copyto(self.top_probs[:, : ids.shape[1]], _recorded(best), where=known[:, None])
         np.copyto(self.confidence, best[:, 0], where=self.noise)
         fresh = was_noise | changed
         self.states = np.where(fresh, S["proposed" if event.phase == "propose" else "revealed"], S["kept"])
@@ -307,6 +308,11 @@ class _Window:
         self.states[self.noise] = S["noise"]
         self.states[chosen] = S["renoised"]
         return np.where(chosen, R["renoised"], R["none"]).astype(np.uint8)
+
+
+def _recorded(probs: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Probabilities of candidates, rounded as a pass records them."""
+    return unscaled(np.rint(probs.astype(np.float64) * TOP_SCALE), TOP_SCALE)
 
 
 def header_of(
