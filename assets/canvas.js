@@ -12,6 +12,7 @@
   const FONTS = [13, 12, 11, 10, 9, 8]; // px, tried in turn until a piece fits
   const TIGHT = 0.055; // em taken out between the letters of a piece that needs a smaller font
   const FLAT = /^[-−–—_=~+]+$/; // a horizontal strike would hide these
+  const PLAIN = { css: "", cut: false }; // how a token is written that is small
   const NO_BADGE = -1e9;
   const SHARED_BELOW = 8; // blocks smaller than this share a row
   const LONG_ROWS = 16; // more lines than this scroll inside the canvas
@@ -81,7 +82,7 @@
     load(run) {
       this.run = run;
       this._id = run.id;
-      this._wide = new Map();
+      this._looks = new Map();
       this._build(false);
       this._forget();
     }
@@ -135,6 +136,7 @@
       style.setProperty("--bv-gutter", gutter + "px");
       style.setProperty("--bv-columns", plan.columns);
       this.grid.classList.toggle("is-narrow", width < 760);
+      this._looks.clear();
       this._limits = FONTS.map((px, i) => Math.floor((plan.cell - (i ? 2.5 : 4)) / ((BlockViz.pieces.GLYPH - (i ? TIGHT : 0)) * px)));
       const same = keep && this.cells.length === run.length && this._built === [run.blockSize, run.origin, plan.perRow].join();
       if (same) return true;
@@ -168,7 +170,7 @@
               text,
             );
             box.append(node);
-            this.cells.push({ node, text, badge: null, font: FONTS[0] });
+            this.cells.push({ node, text, badge: null, look: PLAIN });
           }
           body.append(box);
           this.blocks.push({ node: box, start, stop, look: "", row: entry, status: "" });
@@ -234,18 +236,16 @@
         glyph = 1;
         text = name === "unopened" ? "·" : "▒";
       }
-      if (cell.text.firstChild) cell.text.firstChild.data = text;
-      else cell.text.append(text);
+      BlockViz.write(cell.text, text);
       if (glyph !== this._glyph[pos]) {
         BlockViz.mark(cell.node, "data-glyph", glyph ? "mask" : null);
         this._glyph[pos] = glyph;
       }
-      const font = glyph ? FONTS[0] : this._font(shown, text);
-      const look = BlockViz.pieces.cursive(text) ? -font : font;
-      if (look !== cell.font) {
-        cell.font = look;
-        const tight = BlockViz.pieces.cursive(text) ? "" : `; letter-spacing: ${-TIGHT}em`;
-        cell.text.style.cssText = font === FONTS[0] ? "" : `--bv-size: ${font}px${tight}`;
+      const look = glyph ? PLAIN : this._look(shown, text);
+      if (look !== cell.look) {
+        if (look.css !== cell.look.css) cell.text.style.cssText = look.css;
+        if (look.cut !== cell.look.cut) cell.node.classList.toggle("is-cut", look.cut);
+        cell.look = look;
       }
       if (name === "renoised") cell.node.classList.toggle("is-flat", FLAT.test(text));
       const words = BlockViz.WORDS.state[name];
@@ -255,14 +255,18 @@
       this._state[pos] = state;
     }
 
-    _font(id, text) {
-      let n = this._wide.get(id);
-      if (n === undefined) {
-        n = BlockViz.pieces.width(text) * (BlockViz.pieces.cursive(text) ? 1.1 : 1);
-        this._wide.set(id, n);
-      }
-      for (let i = 0; i < FONTS.length; i++) if (n <= this._limits[i]) return FONTS[i];
-      return FONTS[FONTS.length - 1];
+    /** How a token is written: the largest font in which it fits, and whether it may still be wider or taller than its cell. */
+    _look(id, text) {
+      let look = this._looks.get(id);
+      if (look) return look;
+      const cursive = BlockViz.pieces.cursive(text);
+      const wide = BlockViz.pieces.width(text) * (cursive ? 1.1 : 1);
+      const fits = this._limits.findIndex((limit) => wide <= limit);
+      const font = FONTS[fits < 0 ? FONTS.length - 1 : fits];
+      const tight = cursive ? "" : `; letter-spacing: ${-TIGHT}em`;
+      look = { css: font === FONTS[0] ? "" : `--bv-size: ${font}px${tight}`, cut: fits < 0 || !BlockViz.pieces.plain(text) };
+      this._looks.set(id, look);
+      return look;
     }
 
     _score(pos, badge) {

@@ -19,7 +19,9 @@
   BlockViz.write = function (node, text) {
     if (node.__bvText === text) return;
     node.__bvText = text;
-    node.textContent = text;
+    const only = node.firstChild;
+    if (only && only === node.lastChild && only.nodeType === Node.TEXT_NODE) only.data = text;
+    else node.textContent = text;
   };
 
   /** Set or remove an attribute only when it differs. */

@@ -7,7 +7,7 @@
   const QUICKEST_MS = 16;
   const SLOWEST_MS = 400; // the screen is never further behind than this
   const SPARE = 1.15; // so much faster than they come, that none piles up
-  const NEAR = 4; // passes: so few are shown one by one even where a frame takes long
+  const NEAR = 8; // passes: so few are shown one by one even where a frame takes long
 
   class Head {
     constructor(bus) {

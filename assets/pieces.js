@@ -123,5 +123,5 @@
     return found.text ? found : null;
   }
 
-  BlockViz.pieces = { GLYPH, width, cursive: (piece) => CURSIVE.test(piece), clean, joined };
+  BlockViz.pieces = { GLYPH, width, cursive: (piece) => CURSIVE.test(piece), plain: (piece) => ASCII.test(piece), clean, joined };
 })();

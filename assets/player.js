@@ -5,11 +5,8 @@
   const el = (...parts) => BlockViz.el(...parts);
 
   const VIEWS = ["fill", "confidence", "renoising", "attention", "timeline"];
-  const WIDE = ["timeline"]; // a strip of its own under the others
   const EMPTY = "No run yet. Generate writes one, pass by pass.";
   const GROWTH_MS = 150; // views hear of a growing run at most this often
-  const BUDGET_MS = 12; // views may take this much before the browser gets to paint
-  const HEAVY_MS = 4; // a view that takes longer is drawn after the frame has been painted
 
   class Player {
     constructor(root, options) {
@@ -18,12 +15,12 @@
       this.bus = BlockViz.bus(this.options.group);
       this.run = new BlockViz.Run();
       this.shown = -1;
-      this.timing = { canvas: 0, views: 0 };
-      this._views = [];
+      this.timing = { canvas: 0 };
+      this.cards = new BlockViz.Cards(this);
       this._broke = false;
       this._make();
       this.hover = new BlockViz.Hover(this.frame, this.canvas.grid, () => ({ run: this.run, k: this.shown }));
-      this._views.push(this._slot("inspector", this.inspector.node, this.inspector));
+      this.cards.add("inspector", this.inspector.node, this.inspector);
       this._theme = new MutationObserver(() => this._themed());
       this._theme.observe(document.body, { attributes: true, attributeFilter: ["class"] });
       this._seen = new ResizeObserver(() => this._sized());
@@ -41,8 +38,7 @@
       this.reader.destroy();
       if (this.ribbon) this.ribbon.destroy();
       clearTimeout(this._growth);
-      clearTimeout(this._viewing);
-      for (const view of this._views) if (view.it && view.it.destroy) view.it.destroy();
+      this.cards.destroy();
     }
 
     _make() {
@@ -85,52 +81,13 @@
       this.ribbon = BlockViz.Ribbon ? new BlockViz.Ribbon(suffix) : null;
       this.frame.append(this.inspector.node);
       if (this.ribbon) this.frame.append(this.ribbon.node);
-      this.frame.append(this._makeViews(), this.speech.node, this.reader.node);
-    }
-
-    _makeViews() {
-      const { suffix, views } = this.options;
-      const count = views.filter((name) => !WIDE.includes(name)).length;
-      const shelf = el("div", { class: "bv-views", "data-count": count, hidden: views.length === 0 });
-      for (const name of views) {
-        const mount = el("section", { class: "bv-view", "data-view": name, "data-testid": `view-${name}${suffix}` });
-        shelf.append(mount);
-        this._views.push(this._slot(name, mount, null));
-      }
-      return shelf;
-    }
-
-    /** A view and where it stands: `drawn` is the pass it shows, `due` that it has not been given the run as it is now. */
-    _slot(name, mount, it) {
-      return { name, mount, it, drawn: -1, due: false, seen: false, at: 0, cost: 0 };
-    }
-
-    /** Views are mounted with the first run, when the page is laid out and their scripts are there. */
-    _mountViews() {
-      const templates = this.options.templates || BlockViz.templates || {};
-      for (const view of this._views) {
-        const kind = BlockViz.views && BlockViz.views[view.name];
-        if (view.it || view.broken || !kind || !templates[view.name]) continue;
-        try {
-          view.it = kind.mount(view.mount, templates[view.name]) || kind;
-          if (view.it.theme) view.it.theme(BlockViz.isDark());
-        } catch (problem) {
-          this._broken(view, problem);
-        }
-      }
-    }
-
-    /** A view that fails says so in its own card; the canvas and the other views go on. */
-    _broken(view, problem) {
-      view.it = null;
-      view.mount.replaceChildren(el("p", { class: "bv-note", text: `This view could not be drawn: ${problem.message}` }));
-      console.warn("BlockViz view", view.name, problem);
+      this.frame.append(this.cards.node, this.speech.node, this.reader.node);
     }
 
     /** The views' scripts came after the first run: mount them now. */
     mountViews() {
       if (this.run.passes.length === 0) return;
-      this._mountViews();
+      this.cards.mount();
       this._grow(true);
     }
 
@@ -138,7 +95,7 @@
       const dark = BlockViz.isDark();
       if (dark === this._dark) return;
       this._dark = dark;
-      for (const view of this._views) if (view.it && view.it.theme) view.it.theme(dark);
+      this.cards.theme(dark);
     }
 
     /** A run that came while the tab was hidden is measured and drawn once there is something to measure. */
@@ -190,6 +147,7 @@
         this.shown = -1;
         this.frame.classList.remove("is-empty");
         this.hover.hide();
+        this.inspector.close(); // what it tells is of another run
         this.canvas.load(this.run);
         this.story.load(this.run);
         this.facts.load(this.run);
@@ -223,7 +181,7 @@
 
     /** Give the views the run; in a group all share one scale, so a change of one reloads the others. */
     _loadViews() {
-      this._mountViews();
+      this.cards.mount();
       const peers = this.bus.loaded;
       const scale = peers.length > 1 && BlockViz.views && BlockViz.views.scales ? BlockViz.views.scales(peers.map((peer) => peer.run)) : undefined;
       const key = JSON.stringify(scale);
@@ -234,12 +192,7 @@
 
     _give(scale, key) {
       this._scaleKey = key;
-      for (const view of this._views) {
-        if (!view.it || this.run.passes.length === 0) continue;
-        view.drawn = -1;
-        view.due = true;
-      }
-      this._scale = scale;
+      this.cards.load(scale);
     }
 
     /** Go to pass k of this player's run, wherever that lies in the time of its group. */
@@ -250,7 +203,12 @@
     /** What is on screen: asked before anything is written, when the browser need not work it out anew. */
     look() {
       this._visible = this.run.passes.length > 0 && BlockViz.visible(this.root);
-      for (const view of this._views) view.seen = this._visible && BlockViz.visible(view.mount);
+      this.cards.look(this._visible);
+    }
+
+    /** In the same frame, after every canvas. */
+    drawViews(until) {
+      this.cards.draw(until);
     }
 
     /** Called by the bus once per animation frame; a shorter run holds its last pass. */
@@ -273,64 +231,6 @@
       this.facts.draw(run, k, tag);
       this.reader.draw(run, k, this.bus.moving);
       if (moved) this.timing.canvas = performance.now() - begun;
-    }
-
-    /** In the same frame, after every canvas: the views, as far as they are quick. The others wait until it has been painted. */
-    drawViews(until) {
-      this._drawDue((view) => view.cost <= HEAVY_MS && performance.now() + view.cost < until);
-      if (this._late() && !this._viewing) this._viewing = setTimeout(() => this._drawLate(), 0);
-    }
-
-    /** After the frame: the newest pass only; while something moves, a frame passes between two views that take long. */
-    _drawLate() {
-      this._viewing = 0;
-      const until = performance.now() + (this.bus.moving ? 0 : BUDGET_MS);
-      let first = true;
-      this._drawDue(() => {
-        const go = first || performance.now() < until;
-        first = false;
-        return go;
-      });
-      if (!this._late()) return;
-      if (this.bus.moving) requestAnimationFrame(() => this._later());
-      else this._later();
-    }
-
-    _later() {
-      if (!this._viewing) this._viewing = setTimeout(() => this._drawLate(), 0);
-    }
-
-    _behind(view) {
-      return view.it && view.seen && this.shown >= 0 && (view.due || view.drawn !== this.shown);
-    }
-
-    _late() {
-      return this._views.some((view) => this._behind(view));
-    }
-
-    /** Draw the views that are behind and for which there is time, those first that have waited longest. */
-    _drawDue(may) {
-      const begun = performance.now();
-      const behind = this._views.filter((view) => this._behind(view)).sort((a, b) => a.at - b.at);
-      for (const view of behind) {
-        if (may(view)) this._drawView(view);
-      }
-      this.timing.views = performance.now() - begun;
-    }
-
-    _drawView(view) {
-      const begun = performance.now();
-      const k = this.shown;
-      try {
-        if (view.due) view.it.load(this.run, this._scale);
-        view.due = false;
-        view.drawn = k;
-        view.it.draw(this.run, k);
-      } catch (problem) {
-        this._broken(view, problem);
-      }
-      view.at = performance.now();
-      view.cost = view.at - begun;
     }
 
     _tag(target) {

@@ -20,7 +20,7 @@
   const HELP = { alone: "The canvas alone (0)", side: "Side by side or stacked (s)", leave: "Leave (Esc)" };
 
   /** The views that stand in cards, as far as they are mounted. */
-  const cards = (player) => player._views.filter((view) => view.it && view.it.fit);
+  const cards = (player) => player.cards.all.filter((view) => view.it && view.it.fit);
 
   class Present {
     constructor() {
@@ -205,8 +205,12 @@
       this._set(stage, "--bv-present-bar", this.bar.offsetHeight + "px");
       this._set(stage, "--bv-present-type", Math.max(13.5, Math.min(26, stage.clientWidth / (this.players.length > 1 ? PAIR_FACTS * (this.players.length === 3 ? 3 : 2) : FACTS))) + "px");
       for (const player of this.players) player.facts.load(player.run);
-      const rooms = this.players.map((player) => this._room(player, stacked));
-      stage.classList.toggle("is-short", rooms.some((room) => room.canvas[1] < SHORT_CANVAS));
+      stage.classList.remove("is-short");
+      let rooms = this.players.map((player) => this._room(player, stacked));
+      if (rooms.some((room) => room.canvas[1] < SHORT_CANVAS)) {
+        stage.classList.add("is-short");
+        rooms = this.players.map((player) => this._room(player, stacked)); // what gave way has made room
+      }
       this._release();
       for (const zoom of ZOOMS) {
         const fits = this.players.map((player) => this._zoomCanvas(player, zoom));
@@ -220,7 +224,7 @@
     /** Pixels for canvas and view: {canvas: [width, height], view: [width, height]}; also told to the style sheet. */
     _room(player, stacked) {
       const { frame } = player;
-      const taken = [...frame.children].filter((child) => child.matches(".bv-title, .bv-facts, .bv-note, .bv-bar") && BlockViz.visible(child));
+      const taken = [...frame.children].filter((child) => child.matches(".bv-title, .bv-facts, .bv-note, .bv-ribbon, .bv-bar") && BlockViz.visible(child));
       const width = frame.clientWidth;
       const height = Math.max(200, frame.clientHeight - taken.reduce((sum, child) => sum + child.offsetHeight, 0));
       if (this.view === "") {

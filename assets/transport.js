@@ -113,7 +113,8 @@
         el("div", { class: "bv-buttons" }, first.button, back.button, this.play.button, forward.button, last.button),
         el("div", { class: "bv-track" }, this.ticks, this.scrubber),
         el("div", { class: "bv-jumps" }, ...JUMPS.map((jump) => this._jump(...jump))),
-        el("div", { class: "bv-extras" }, this.head, this.align, this.pace, this.speed, this.loop, this.present, help),
+        this.head,
+        el("div", { class: "bv-extras" }, this.align, this.pace, this.speed, this.loop, this.present, help),
       );
       this.root.append(this.bar);
     }

@@ -26,7 +26,7 @@ window.probe = (() => {
     return document.querySelector("#" + id + " .bv-root").__bvPlayer;
   }
 
-  const views = (one) => one._views.filter((view) => view.it && window.BlockViz.visible(view.mount));
+  const views = (one) => one.cards.all.filter((view) => view.it && window.BlockViz.visible(view.mount));
   const settled = (one, k) => {
     const wanted = Math.min(k, one.run.last);
     return one.shown === wanted && views(one).every((view) => view.drawn === wanted);

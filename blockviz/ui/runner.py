@@ -190,7 +190,7 @@ def _summary(runs: Mapping[str, LiveRun]) -> str:
     if len(ended) != len(runs):
         return ""
     return finished(
-        sum(run.passes for run in ended),
+        sum(run.passes - 1 for run in ended),  # as the page counts: pass 0 is the start
         sum(run.calls for run in ended),
         max(run.end.seconds for run in ended if run.end is not None),
         any(run.end.stopped for run in ended if run.end is not None),

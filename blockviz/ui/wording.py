@@ -62,7 +62,7 @@ def sharing(others: int) -> str:
 
 
 def finished(passes: int, calls: int, seconds: float, stopped: bool) -> str:
-    """The status line of a run that is over."""
+    """The status line of a run that is over; the start is no pass of it."""
     how = "Stopped after" if stopped else "Done:"
     return f"{how} {passes} passes, {calls} network calls, {seconds:.2f} s."
 

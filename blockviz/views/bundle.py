@@ -35,6 +35,7 @@ PLAYER_SCRIPTS = (
     "reader.js",
     "speech.js",
     "present.js",
+    "cards.js",
     "player.js",
     "compare_facts.js",
     "compare_result.js",

@@ -32,4 +32,4 @@ def with_views(page: Page, trace: Trace) -> None:
              return frame(); }""",
         [templates(), text(trace)],
     )
-    page.wait_for_function("p._views.every((view) => view.it)")
+    page.wait_for_function("p.cards.all.every((view) => view.it)")

@@ -119,7 +119,7 @@ def test_stop_keeps_what_there_is_and_labels_it(visit: Visit, steady: str, tmp_p
     idle(page)
     last = state(page)["passes"] - 1
     assert state(page)["run"] == run
-    expect(page.get_by_test_id("status")).to_contain_text(f"Stopped after {last + 1} passes")
+    expect(page.get_by_test_id("status")).to_contain_text(f"Stopped after {last} passes")
     expect(page.locator("[data-testid=facts] .bv-tag")).to_have_text(f"stopped at pass {last}")
     page.locator("body").press("Home")
     page.wait_for_function("BlockViz.state().shown === 0")

@@ -101,7 +101,7 @@ def test_the_run_goes_on_as_before(page: Page) -> None:  # noqa: F811
     assert trace.passes[k].phase == "renoise"
     page.evaluate("frame()")
     page.wait_for_function(
-        "(k) => p._views.find((view) => view.name === BlockViz.present.view).drawn === k", arg=k
+        "(k) => p.cards.all.find((view) => view.name === BlockViz.present.view).drawn === k", arg=k
     )
     assert f"pass {k}" in page.inner_text("[data-testid=facts]")
     page.keyboard.press("?")
