@@ -41,7 +41,7 @@
     const under = many ? chosen || NOTHING : ALL;
     for (const player of bus().players) {
       player.frame.classList.toggle("is-brief", many && under !== ALL);
-      for (const { name, mount } of player._views) {
+      for (const { name, mount } of player.cards.all) {
         if (name !== "inspector") mount.classList.toggle("bv-put-away", under !== ALL && name !== under);
       }
     }

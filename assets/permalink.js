@@ -178,7 +178,7 @@
 
   /** Once the views stand: the browser may refuse its full screen to a page that nobody clicked on, and the window has to do. */
   function present(bus, view) {
-    if (bus.used.every((player) => player._views.some((one) => one.it && one.it.fit))) {
+    if (bus.used.every((player) => player.cards.all.some((one) => one.it && one.it.fit))) {
       BlockViz.present.view = view;
       BlockViz.present.enter(bus);
       BlockViz.present.choose(view); // the canvas alone, too

@@ -111,6 +111,41 @@ def test_no_pass_is_dropped_and_the_head_can_be_left_and_rejoined(visit: Visit, 
     assert not end["following"]
 
 
+@pytest.fixture(scope="module")
+def fast(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a page with two hundred passes a second, more than a screen can show."""
+    with paced(models, tmp_path_factory.mktemp("fast") / "log", rate=200) as (address, _):
+        yield address
+
+
+FEEDS = """() => {
+  const player = document.querySelector("#player .bv-root").__bvPlayer, feed = player.feed.bind(player);
+  window.feeds = 0;
+  player.feed = (text) => { window.feeds += 1; feed(text); };
+}"""
+
+
+def test_a_fast_run_is_followed_and_stops_at_once(visit: Visit, fast: str) -> None:
+    page = visit(fast)
+    page.evaluate(FEEDS)
+    begin(page, passes=150)
+    assert page.evaluate("feeds") < 75, "passes come in batches"
+    for _ in range(5):
+        here = state(page)
+        assert here["passes"] - 1 - here["shown"] <= 150, "the screen keeps up with the run"
+        page.wait_for_timeout(50)
+    page.evaluate("() => { feeds = 0; document.querySelector('[data-testid=stop]').click(); }")
+    page.wait_for_function("BlockViz.state().ended")
+    assert page.evaluate("feeds") <= 20, "nothing has queued up before the end"
+    page.wait_for_function("BlockViz.state().shown === BlockViz.state().passes - 1")
+    whole = page.evaluate("document.querySelector('#player .bv-root').__bvPlayer.run.end.passes")
+    assert state(page)["passes"] == whole, "every pass has come"
+    page.wait_for_function(
+        """() => { const player = document.querySelector("#player .bv-root").__bvPlayer;
+             return player.cards.all.every((view) => !view.it || !view.seen || view.drawn === player.shown); }"""
+    )
+
+
 def test_stop_keeps_what_there_is_and_labels_it(visit: Visit, steady: str, tmp_path: Path) -> None:
     page = visit(steady)
     run = begin(page)

@@ -396,13 +396,32 @@ def test_before_any_run_the_player_says_so(page: Page) -> None:
     assert page.locator("[data-testid=facts]").is_visible()
 
 
+def test_a_run_that_comes_in_bursts_is_shown_as_it_is(page: Page) -> None:
+    trace = fake_run(seed=17)
+    lines = text(trace).splitlines(keepends=True)
+    page.evaluate(
+        """() => { window.drawn = []; const draw = p.canvas.draw.bind(p.canvas);
+             p.canvas.draw = (k) => { drawn.push(k); draw(k); }; }"""
+    )
+    at = 3
+    for size in (1, 40, 2, 25, 1, 1, len(lines)):
+        at = min(len(lines), at + size)
+        page.evaluate("(lines) => p.feed(lines)", "".join(lines[:at]))
+        page.wait_for_timeout(30)
+    last = len(trace.passes) - 1
+    page.wait_for_function("(k) => p.shown === k", arg=last)
+    agree(page.evaluate("cells('canvas')"), expected(trace, last))
+    drawn = page.evaluate("drawn")
+    assert drawn == sorted(set(drawn)), "no pass is drawn twice or after a later one"
+
+
 def test_a_run_of_another_name_replaces_the_old_one(page: Page) -> None:
     feed(page, fake_run(seed=10, run="aa"))
     feed(page, fake_run(seed=11, run="bb", length=32, block_size=8))
     assert state(page)["run"] == "bb"
     assert page.locator("[data-testid=canvas] .bv-cell").count() == 32
-    feed(page, "")
-    assert state(page)["run"] == "bb"
+    page.evaluate("p.feed('')")
+    assert page.evaluate("p.run.passes.length") == 0, "an empty text takes the run away"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ GEOMETRY = """() => {
                           return node ? box(node) : null; };
   return { window: [innerWidth, innerHeight], stage: one(".bv-stage"), canvas: one(".bv-canvas"), grid: one(".bv-grid"),
            view: one(".bv-view.is-chosen"), plot: one(".bv-view.is-chosen .main-svg"), bar: one(".bv-bar"),
-           chooser: one(".bv-present-bar"), facts: one(".bv-facts"),
+           ribbon: one(".bv-ribbon"), chooser: one(".bv-present-bar"), facts: one(".bv-facts"),
            text: parseFloat(getComputedStyle(document.querySelector(".bv-cell")).fontSize)
                  * (parseFloat(document.querySelector(".bv-canvas").style.getPropertyValue("--bv-zoom")) || 1),
            views: [...document.querySelectorAll(".bv-view")].filter((n) => n.getClientRects().length)
@@ -68,6 +68,10 @@ def test_every_view_fits_beside_and_under_the_canvas(page: Page) -> None:  # noq
                 assert inside(here[part], whole), (name, part)
             if here["plot"]:
                 assert inside(here["plot"], here["view"]), name
+            assert here["ribbon"], "what is cached is seen by the room too"
+            assert inside(here["ribbon"], whole)
+            for part in ("canvas", "view", "bar", "facts"):
+                assert apart(here["ribbon"], here[part]), (name, part)
             parts = [here[part] for part in ("facts", "canvas", "view", "bar", "chooser")]
             for i, one in enumerate(parts):
                 assert all(apart(one, other) for other in parts[i + 1 :]), (name, here)
