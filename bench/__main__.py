@@ -18,6 +18,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--quick", action="store_true", help="few rounds: shows that it works, not how fast it is"
     )
+    parser.add_argument(
+        "--keep", action="store_true", help="put the parts that were run into the results of the others"
+    )
     parser.add_argument("--strict", action="store_true", help="exit code 1 when a target is missed")
     options = parser.parse_args(arguments)
     if options.part == ["readme"]:
@@ -31,8 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
         value = f"{result.value:.3g} {result.unit}"
         verdict = "met" if result.met else "MISSED"
         sys.stdout.write(f"{result.name:<52} {value:<32} {result.target:<32} {verdict}\n    {result.how}\n")
-    if not options.quick and not options.part:
-        write(results)
+    if not options.quick and (options.keep or not options.part):
+        write(results, keep=options.keep)
         readme.update()
     return int(options.strict and not all(result.met for result in results))
 

@@ -41,6 +41,9 @@ READY = "() => window.BlockViz && window.BlockViz.state && window.BlockViz.state
 FRAME_MS = 16.7
 FIRST_PAINT_MS = 2000.0
 LIVE_RATE = 20.0
+FAST_RATE = 200.0
+STOP_MS = 500.0
+REST_MS = 250.0
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,32 @@ def live(page: Page, served: Server, rate: float | None) -> Result:
     )
 
 
+def at_rest(page: Page, moves: int) -> Result:
+    """Time until Plotly's own figures have caught up with what the views show at once, after the last step."""
+    last = page.evaluate("() => window.BlockViz.state().passes") - 1
+    rng = random.Random(1)
+    times = page.evaluate(
+        "([id, passes]) => probe.rest(id, passes)",
+        ["player", [rng.randrange(1, last + 1) for _ in range(moves)]],
+    )
+    how = f"median {statistics.median(times):.0f} ms; from a step to all of Plotly's figures redrawn, {moves} steps"
+    return Result("figures at rest p95", percentile(times, 0.95), "ms", "at most", REST_MS, how)
+
+
+def stop(page: Page, served: Server, rate: float, tries: int) -> Result:
+    """Time from the click on Stop to the end of a run of `rate` passes a second on screen."""
+    page.goto(served.address)
+    page.wait_for_selector('[data-testid="generate"]', timeout=120_000)
+    page.wait_for_function(READY, timeout=120_000)
+    runs = [page.evaluate("() => probe.stop('player', 200)") for _ in range(tries)]
+    times = [run["ms"] for run in runs]
+    how = (
+        f"median of {tries}, the slowest {max(times):.0f} ms; click to the last pass shown and Generate ready; "
+        f"at most {max(run['more'] for run in runs)} passes came after the click"
+    )
+    return Result(f"stop at {rate:g} a second", statistics.median(times), "ms", "at most", STOP_MS, how)
+
+
 def first_pass(page: Page, clicks: int) -> Result:
     """Time from the click on Generate to the first painted pass after the start."""
     times = []
@@ -227,6 +256,7 @@ def measure(moves: int, clicks: int, runs: int) -> list[Result]:
                     "animation frames over at most 2 s of playback at 8x; the display's own rate is 60",
                 )
             )
+            results.append(at_rest(page, max(2, moves // 5)))
             results += scrubbing(page, ["player"], [large], 100.0, moves)
             page.click('[data-testid="tab-compare"]')
             page.wait_for_timeout(1000)
@@ -238,6 +268,9 @@ def measure(moves: int, clicks: int, runs: int) -> list[Result]:
         with server(folder, ("-m", "bench.paced", "--rate", str(LIVE_RATE))) as served:
             open_page(page, served)
             results.append(live(page, served, LIVE_RATE))
+        with server(folder, ("-m", "bench.paced", "--rate", str(FAST_RATE), "--steps", "40")) as served:
+            open_page(page, served)
+            results.append(stop(page, served, FAST_RATE, 2 if moves < 50 else 5))
         browser.close()
     return results
 

@@ -117,6 +117,34 @@ window.probe = (() => {
       return { passes: one.run.passes.length, seen: seen.size, seconds: (performance.now() - begun) / 1000 };
     },
 
+    /* Milliseconds from a step until Plotly's own figures show it as well. */
+    async rest(id, passes) {
+      const one = player(id);
+      const times = [];
+      for (const k of passes) {
+        await pause(400);
+        const begun = performance.now();
+        one.show(k);
+        await until(() => settled(one, k) && views(one).every(({ it }) => !it._behind), 20000);
+        times.push(performance.now() - begun);
+      }
+      return times;
+    },
+
+    /* Click Generate, wait for `passes` passes, click Stop; milliseconds until the end is shown and Generate can be clicked. */
+    async stop(id, passes) {
+      const one = player(id);
+      const before = one.run.id;
+      const button = document.querySelector('[data-testid="generate"]');
+      button.click();
+      await until(() => one.run.id !== before && one.run.passes.length >= passes, 120000);
+      const begun = performance.now();
+      const had = one.run.passes.length;
+      document.querySelector('[data-testid="stop"]').click();
+      await until(() => one.run.end && one.shown === one.run.last && !button.disabled, 120000);
+      return { ms: performance.now() - begun, more: one.run.passes.length - had };
+    },
+
     /* Resolves when the run has ended and Generate can be clicked again. */
     async ended() {
       const button = document.querySelector('[data-testid="generate"]');

@@ -57,8 +57,11 @@ def machine() -> str:
     )
 
 
-def write(results: list[Result], path: Path = RESULTS) -> None:
-    """Write the results as a JSON list; each entry also names the machine and says whether its target is met."""
+def write(results: list[Result], path: Path = RESULTS, keep: bool = False) -> None:
+    """Write the results as a JSON list; each entry also names the machine and says whether its target is met.
+
+    With `keep` the file's other entries stay in their places, and new names are added at the end.
+    """
     here = machine()
     entries = [
         {
@@ -72,4 +75,8 @@ def write(results: list[Result], path: Path = RESULTS) -> None:
         }
         for result in results
     ]
+    if keep and path.exists():
+        fresh = {entry["name"]: entry for entry in entries}
+        old = json.loads(path.read_text(encoding="utf-8"))
+        entries = [fresh.pop(entry["name"], entry) for entry in old] + list(fresh.values())
     path.write_text(json.dumps(entries, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -63,3 +66,20 @@ def test_only_the_text_between_the_markers_is_replaced() -> None:
     assert filled == text.replace("old\n", "| a |\n| --- |\n| b |\n")
     with pytest.raises(ValueError, match="models"):
         fill(text, "models", "")
+
+
+def test_parts_measured_again_take_the_places_of_the_old_ones(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    first = [Result(name, 1.0, "ms", "at most", 2.0, "once") for name in ("a", "b")]
+    write(first, path)
+    write(
+        [Result(name, 3.0, "ms", "at most", 2.0, "again") for name in ("c", "a")],
+        path,
+        keep=True,
+    )
+    entries = json.loads(path.read_text(encoding="utf-8"))
+    assert [(entry["name"], entry["value"], entry["met"]) for entry in entries] == [
+        ("a", 3.0, False),
+        ("b", 1.0, True),
+        ("c", 3.0, False),
+    ]

@@ -1,4 +1,4 @@
-"""The views of a player under fast scrubbing and live growth: none is stale once the motion stops, none keeps the canvas waiting."""
+"""The views of a player under fast scrubbing and live growth: none is stale, none keeps the canvas waiting."""
 
 from __future__ import annotations
 
