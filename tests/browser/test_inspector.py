@@ -160,6 +160,7 @@ def test_bytes_are_shown_where_the_run_has_them(page: Page) -> None:
         told.add(token)
     assert len(told) > 5
     feed(page, fake_run("uniform", length=40, run="without"))
+    page.evaluate("() => p.inspector.open(30)")
     assert "bytes not recorded" in page.inner_text(".bv-life-facts")
 
 
@@ -243,7 +244,7 @@ def test_the_inspector_by_keyboard(page: Page) -> None:
     assert "prompt" in page.inner_text("[data-testid=life-now]")
 
 
-def test_it_grows_with_a_live_run_and_stays_for_the_next(page: Page) -> None:
+def test_it_grows_with_a_live_run_and_closes_for_the_next(page: Page) -> None:
     trace = fake_run(seed=9)
     lines = text(trace).splitlines(keepends=True)
     feed(page, "".join(lines[:4]))
@@ -258,14 +259,14 @@ def test_it_grows_with_a_live_run_and_stays_for_the_next(page: Page) -> None:
     feed(page, "".join(lines))
     page.wait_for_function("(n) => p.inspector.rows.length === n", arg=len(life(trace, 25)))
     assert page.locator("[data-testid=returns]").is_visible()
+    assert rows.count() == len(life(trace, 25))
     other = fake_run("uniform", seed=10, length=48, run="other")
     feed(page, other)
-    page.wait_for_function("(n) => p.inspector.rows.length === n", arg=len(life(other, 25)))
-    assert rows.count() == len(life(other, 25))
-    assert page.locator(".bv-cell.is-inspected").get_attribute("data-pos") == "25"
-    feed(page, fake_run(seed=11, length=16, block_size=8, prompt_length=4, run="short"))
-    page.wait_for_function("() => p.inspector.pos < 0")
+    assert page.evaluate("() => p.inspector.pos") < 0, "what it told was of another run"
     assert not page.get_by_test_id("inspector").is_visible()
+    assert page.locator(".bv-cell.is-inspected").count() == 0
+    page.evaluate("() => p.inspector.open(25)")
+    page.wait_for_function("(n) => p.inspector.rows.length === n", arg=len(life(other, 25)))
 
 
 def test_both_sides_of_compare_have_one(page: Page) -> None:
