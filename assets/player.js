@@ -128,7 +128,7 @@
       this._broke = false;
       this.frame.classList.add("is-empty");
       this.note.hidden = true;
-      for (const view of this._views) if (view.it && view.it.forget) view.it.forget();
+      for (const view of this.cards.all) if (view.it && view.it.forget) view.it.forget();
       this.bus.grown(this, false);
     }
 

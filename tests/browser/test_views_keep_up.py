@@ -33,7 +33,7 @@ LOOK = """(views) => {
   return look;
 }"""
 SEEN = f"({LOOK})(p.cards.all.filter((view) => view.name !== 'inspector').map((view) => [view.name, view]))"
-FRESH = f"""(k) => {{
+FRESH = f"""async (k) => {{
   const views = [];
   for (const name of Object.keys(BlockViz.templates)) {{
     const mount = document.createElement("section");
@@ -46,6 +46,7 @@ FRESH = f"""(k) => {{
     views.push([name, {{ it, mount }}]);
   }}
   const look = ({LOOK})(views);
+  await new Promise((done) => setTimeout(done, 200)); // Plotly is not taken away while it draws
   for (const [, {{ it, mount }}] of views) {{ it.destroy(); mount.remove(); }}
   return look;
 }}"""
