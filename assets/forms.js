@@ -189,6 +189,7 @@
     const { root, spec, go, stop, status, partOf, read, write, send } = options;
     let busy = false;
     let stopping = false;
+    let begun = false;
     const say = (words) => (status.textContent = words);
     const silence = new BlockViz.Silence({ words: spec.words, address: spec.alive, say, lost: over });
 
@@ -211,6 +212,7 @@
     function start(byLink) {
       if (busy || !spec.models.length) return;
       clearErrors();
+      begun = false;
       if (byLink !== true) notice.textContent = "";
       status.textContent = spec.words.starting;
       settle(true);
@@ -270,6 +272,9 @@
         const answer = JSON.parse(text);
         const running = answer.state === "running" || answer.state === "waiting";
         if (running && !busy) return; // a late line of a run that is already settled
+        // A stop asked for before the server had begun reached nobody: it is asked for again.
+        if (running && stopping && !begun) send("stop", {});
+        begun = begun || running;
         if (stopping && running) return; // it says "Stopping" until it has stopped
         status.textContent = answer.message || "";
         status.classList.toggle("bvc-error", answer.state === "error");

@@ -162,6 +162,16 @@ def test_stop_keeps_what_there_is_and_labels_it(visit: Visit, steady: str, tmp_p
     page.screenshot(path=tmp_path / "stopped.png")
 
 
+def test_a_stop_before_the_server_has_begun_is_not_lost(visit: Visit, steady: str) -> None:
+    page = visit(steady)
+    page.evaluate(
+        "() => { const press = (id) => document.querySelector(`[data-testid=${id}]`).click();"
+        " press('generate'); press('stop'); }"
+    )
+    expect(page.get_by_test_id("status")).to_contain_text("Stopped after")
+    expect(page.get_by_test_id("generate")).to_be_enabled()
+
+
 def test_others_are_named_while_runs_share_the_device_or_wait(
     visit: Visit, steady: str, tmp_path: Path
 ) -> None:
