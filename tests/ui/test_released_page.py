@@ -88,7 +88,6 @@ def test_a_release_of_real_size_runs_through_the_served_page(tmp_path: Path) -> 
         server.send_signal(signal.SIGINT)
         server.wait(timeout=60)
     trace = Trace.from_lines(lines.splitlines())
-    assert trace.header.model.vocab_size == GPT2_SIZE + 1
     assert {p.phase for p in trace.passes} >= {"propose", "verify", "renoise", "commit"}
     assert trace.passes[-1].tokens.max() < GPT2_SIZE
 
