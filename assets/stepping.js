@@ -57,7 +57,7 @@
       grid.addEventListener("click", this._pressed, true);
       grid.addEventListener("keydown", this._pressed, true);
       grid.setAttribute("aria-multiselectable", "true");
-      grid.classList.add("is-stepping");
+      player.frame.classList.add("is-stepping");
       this.heading.focus({ preventScroll: true });
     }
 
@@ -69,7 +69,7 @@
         grid.removeEventListener("click", this._pressed, true);
         grid.removeEventListener("keydown", this._pressed, true);
         grid.removeAttribute("aria-multiselectable");
-        grid.classList.remove("is-stepping");
+        player.frame.classList.remove("is-stepping");
       }
       this.plan = null;
       this.picked.clear();

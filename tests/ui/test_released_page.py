@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -85,8 +84,8 @@ def test_a_release_of_real_size_runs_through_the_served_page(tmp_path: Path) -> 
             model="absorb", prompt="The theory", preset="arpc", steps=2, length=48, api_name="/generate"
         )
     finally:
-        server.send_signal(signal.SIGINT)
-        server.wait(timeout=60)
+        server.kill()
+        server.wait()
     trace = Trace.from_lines(lines.splitlines())
     assert {p.phase for p in trace.passes} >= {"propose", "verify", "renoise", "commit"}
     assert trace.passes[-1].tokens.max() < GPT2_SIZE
