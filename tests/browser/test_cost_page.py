@@ -27,6 +27,7 @@ def test_a_gap_is_filled_with_both_sides_in_sight(visit: Visit, site: str) -> No
     assert page.get_by_test_id("preset-canvas").is_checked()
     page.get_by_test_id("generate").click()
     expect(page.get_by_test_id("status")).to_contain_text("Done", timeout=60_000)
+    page.wait_for_function("BlockViz.state().ended && BlockViz.state().shown === BlockViz.state().passes - 1")
     cells = page.get_by_test_id("canvas").locator(".bv-cell")
     given = [cells.nth(place).get_attribute("data-state") for place in (36, 37, 51, 52, 53, 54, 127)]
     assert given == ["prompt", "committed", "committed", "prompt", "prompt", "prompt", "prompt"]
