@@ -468,6 +468,7 @@ def test_what_is_shown_at_once_is_what_plotly_draws_at_rest(page: Page) -> None:
     load(page, trace, 1)
     plots = """() => { window.plotted = 0; for (const name of ["renoising", "attention"])
                  views[name].plot.on("plotly_afterplot", () => { window.plotted += 1; }); }"""
+    page.wait_for_timeout(500)  # what was loaded comes to rest first, which is Plotly's turn
     page.evaluate(plots)
     k = phase(trace, "renoise", 1)
     for name in ("renoising", "attention"):
