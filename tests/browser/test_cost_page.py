@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -19,6 +21,14 @@ def test_a_sampler_is_measured_where_it_is_asked_for(visit: Visit, site: str) ->
     expect(rows.nth(2).locator("td").last).to_have_text("1.00")
     bars = page.get_by_test_id("cost-chart").locator(".point path")
     expect(bars).to_have_count(12)
+    page.get_by_test_id("cost-chart").scroll_into_view_if_needed()
+    top = bars.nth(0).bounding_box()
+    assert top is not None
+    page.mouse.move(
+        top["x"] + top["width"] / 2, top["y"] + 8
+    )  # a bar of a logarithmic axis ends far below the chart
+    hover = page.get_by_test_id("cost-chart").locator(".hoverlayer")
+    expect(hover).to_contain_text(re.compile(r"network calls: \d+, \d+\.\d\d times AR's"))
 
 
 def test_a_gap_is_filled_with_both_sides_in_sight(visit: Visit, site: str) -> None:

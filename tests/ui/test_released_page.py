@@ -84,9 +84,11 @@ def test_a_release_of_real_size_runs_through_the_served_page(tmp_path: Path) -> 
             model="absorb", prompt="The theory", preset="arpc", steps=2, length=48, api_name="/generate"
         )
     finally:
-        server.kill()
-        server.wait()
+        server.terminate()
+        server.wait(timeout=60)
     trace = Trace.from_lines(lines.splitlines())
+    assert trace.header.model.mask_id == GPT2_SIZE
+    assert 160e6 < trace.header.model.parameters < 180e6
     assert {p.phase for p in trace.passes} >= {"propose", "verify", "renoise", "commit"}
     assert trace.passes[-1].tokens.max() < GPT2_SIZE
 
