@@ -189,20 +189,20 @@ MATH_STAGES = (
 # Stories: half of the rows left to right, which is where reading is learned; block size 16 is what the page shows.
 STORY_BASE_STAGES = (
     Stage(
-        steps=3000,
+        steps=2000,
         block_weights=(0.50, 0.05, 0.05, 0.08, 0.20, 0.06, 0.06),
-        rate_steps=7000,
+        rate_steps=4800,
         warmup_steps=100,
     ),
     Stage(
-        steps=2500,
+        steps=1600,
         block_weights=(0.46, 0.04, 0.05, 0.08, 0.25, 0.06, 0.06),
-        rate=0.63,
+        rate=0.65,
     ),
 )
 STORY_STAGES = (
     Stage(
-        steps=3000,
+        steps=2400,
         block_weights=(0.42, 0.04, 0.05, 0.09, 0.27, 0.07, 0.06),
         rate=0.5,
         warmup_steps=100,
@@ -217,8 +217,9 @@ def _stories(name: str, process: Process, stages: tuple[Stage, ...], starts_from
         stages,
         starts_from=starts_from,
         corpus="stories",
-        hidden_size=256,
+        hidden_size=192,
         n_blocks=5,
+        n_heads=3,
         batch=24,
         muon_decay=0.05,
         seed=0 if starts_from is None else 1,
@@ -250,7 +251,7 @@ RECIPES: dict[str, Recipe] = {
     ),
     # An AR model, and denoisers overlaid on AR models: on our own, and on published decoders.
     "stories-ar": replace(
-        _stories("stories-ar", "uniform", (Stage(3000, (1.0,), warmup_steps=100),), None), block_sizes=(1,)
+        _stories("stories-ar", "uniform", (Stage(1600, (1.0,), warmup_steps=100),), None), block_sizes=(1,)
     ),
     "stories-overlay": replace(
         _stories("stories-overlay", "uniform", STORY_STAGES, "stories-ar"),
