@@ -68,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     # Before Gradio is imported: it reads this once and would otherwise look up hosts on the internet.
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-    from blockviz.evaluation.tasks import EXAMPLE_PROMPTS
+    from blockviz.evaluation.tasks import PAGE_PROMPTS
     from blockviz.ui.page import build, launch_options
     from blockviz.ui.wording import serving
 
@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
     except ValueError as error:  # CheckpointError, whose module brings torch
         sys.stderr.write("app.py: " + sentence(str(error)))
         return 2
-    page = build(flags.models, flags.device, EXAMPLE_PROMPTS, found)
+    page = build(flags.models, flags.device, PAGE_PROMPTS, found)
     try:
         page.demo.launch(
             server_name=flags.host, server_port=flags.port, prevent_thread_lock=True, **launch_options(page)

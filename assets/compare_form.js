@@ -3,7 +3,7 @@
 (function () {
   "use strict";
   const BlockViz = (window.BlockViz = window.BlockViz || {});
-  const { make, field, seedField, promptField, tryLine, buttons, valueOf } = BlockViz.fields;
+  const { make, field, seedField, promptField, promptFollows, taskOf, taskSwitch, fitting, tryLine, buttons, valueOf } = BlockViz.fields;
   const { configuration, runner, takeShared, complaints } = BlockViz.formTools;
   const fill = (words, values) => BlockViz.numbers.fill(words, values);
 
@@ -184,7 +184,10 @@
     seed.help.textContent = "";
     prompt.head.classList.add("bv-hidden-label");
     seed.head.classList.add("bv-hidden-label");
-    prompt.help.replaceWith(tryLine(spec, prompt.input, chooseForAll));
+    const tries = tryLine(spec, prompt.input, chooseForAll);
+    prompt.help.replaceWith(tries.line);
+    const task = taskSwitch(spec, turn);
+    task.head.classList.add("bv-hidden-label");
     const { go, stop, status } = buttons(spec, words.run_all);
     const top = make("div", "bvc-top");
     top.append(prompt.element, seed.element, go, stop);
@@ -200,7 +203,7 @@
     shared.more.dataset.testid = "shared";
     const foot = make("div", "bvc-line");
     foot.append(differs, status);
-    form.append(top, ready(), table.node, shared.more, foot);
+    form.append(task.element, top, ready(), table.node, shared.more, foot);
     root.append(form);
     refresh();
 
@@ -211,13 +214,25 @@
       table.draw();
     }
 
+    /* The task of the first run; all share a prompt. */
+    function taskNow() {
+      return taskOf(spec, plan.values(0).model);
+    }
+
+    /* Another task: its models, each with the noise it had, its prompts, and one of its examples where an example stood. */
+    function turn(name) {
+      take(plan.runs.map((run, i) => ({ ...plan.values(i), model: fitting(spec, name, plan.values(i).model) })));
+      promptFollows(spec, prompt.input, name);
+      BlockViz.files.showTask("compare", name);
+    }
+
     /* Comparisons that one click sets up and starts. */
     function ready() {
       const line = make("div", "bvc-try bvc-ready");
       line.append(make("span", "", words.ready));
       for (const one of spec.ready) {
         const node = button("", one.label, one.help, () => {
-          take(one.runs.map((run) => ({ ...usual(0), ...run.settings, model: run.model, seed: seed.get() })));
+          take(one.runs.map((run) => ({ ...usual(0), ...run.settings, model: fitting(spec, taskNow(), run.model), seed: seed.get() })));
           control_.start();
         });
         node.dataset.testid = "ready-" + one.name;
@@ -255,6 +270,8 @@
       summary.textContent = fill(words.shared, { values: sharedWords() });
       go.textContent = plan.runs.length > 2 ? fill(words.run_many, { count: plan.runs.length }) : words.run_all;
       seed.element.hidden = plan.varied.includes("seed");
+      task.set(taskNow());
+      tries.show(taskNow());
     }
 
     function sharedWords() {

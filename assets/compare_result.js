@@ -37,12 +37,13 @@
   const DIGITS = { per_call: 2, ms_pass: 1, nll: 2, entropy: 2 };
 
   class Comparison {
-    /** Options: group; `scorers` are the names of models that can be asked, `emit(name, data)` asks the server. */
+    /** Options: group; `scorers` are the models that can be asked, { name, task, reads_only }; `emit(name, data)` asks the server. */
     constructor(root, options) {
       this.root = root;
       this.options = options;
       this.bus = BlockViz.bus(options.group);
-      this.scorer = (options.scorers || [])[0] || "";
+      this.scorers = options.scorers || [];
+      this.scorer = this._reader(null);
       this.said = new Map(); // "run scorer" -> {nll} or {problem}
       this.asked = "";
       this.runs = [];
@@ -104,10 +105,27 @@
       for (const { it } of this.charts) if (it) it.stand(passes);
     }
 
+    /** Who reads texts of a task: a model that can do nothing else and wrote none of them, or the first of that task. */
+    _reader(task) {
+      const own = this.scorers.filter((one) => one.task === task);
+      return (own.find((one) => one.reads_only) || own[0] || this.scorers[0] || { name: "" }).name;
+    }
+
+    /** Who would read what a model writes: who reads the runs on screen, where that is a model of the same task. */
+    scorerFor(model) {
+      const taskOf = (name) => (this.scorers.find((one) => one.name === name) || { task: null }).task;
+      return taskOf(model) === taskOf(this.scorer) ? this.scorer : this._reader(taskOf(model));
+    }
+
     _work(players) {
       this.card.hidden = this.shelf.hidden = players.length < 2;
       this.runs = players.map((player, i) => ({ player, run: player.run, label: player.options.label || String(i + 1) }));
       if (players.length < 2) return;
+      const { task } = players[0].run.header.model;
+      if (task !== this._task) {
+        this._task = task;
+        this.scorer = this._reader(task);
+      }
       for (const one of this.runs) {
         const known = one.run.__bvFigures;
         const key = one.run.id + "." + one.run.passes.length;
@@ -178,11 +196,10 @@
 
     _scorers(name) {
       const [before, after] = name.split("{model}");
-      const { scorers } = this.options;
-      if (scorers.length === 1) return `${before}${this.scorer}${after}`;
+      if (this.scorers.length === 1) return `${before}${this.scorer}${after}`;
       const choose = el("select", { class: "bv-pill bv-scorer", "data-testid": "scorer", title: BlockViz.panels.compare.words.scorer });
       choose.setAttribute("aria-label", BlockViz.panels.compare.words.scorer);
-      for (const one of scorers) choose.append(el("option", { value: one, text: one }));
+      for (const { name: one } of this.scorers) choose.append(el("option", { value: one, text: one }));
       choose.value = this.scorer;
       choose.addEventListener("change", () => {
         this.scorer = choose.value;

@@ -63,9 +63,10 @@
       this.status.textContent = this.options.words.starting;
       this.status.classList.remove("is-error");
       this._settle();
-      const scorer = BlockViz.comparisonScorer ? BlockViz.comparisonScorer() : "";
+      const form = BlockViz.compare.form();
+      const scorer = BlockViz.comparisonScorer ? BlockViz.comparisonScorer(form.a.model) : "";
       this.silence.heard();
-      this.emit("study", { count: Number(this.count.value), scorer, form: BlockViz.compare.form() });
+      this.emit("study", { count: Number(this.count.value), scorer, form });
     }
 
     /** An answer of the server. */

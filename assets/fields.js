@@ -246,15 +246,61 @@
     return part;
   }
 
-  /* Example prompts, and how gaps are written; `choose` takes the sampler that an example is meant for. */
+  /* The task of a model, "" where it has none that the page knows. */
+  const taskOf = (spec, name) => (spec.models.find((offer) => offer.name === name) || {}).task || "";
+
+  /* The model of a task that is nearest to the model `name`: itself, or one with the same noise. */
+  function fitting(spec, task, name) {
+    const now = spec.models.find((offer) => offer.name === name) || {};
+    const offers = spec.models.filter((offer) => offer.task === task);
+    if (now.task === task || !offers.length) return name;
+    return (offers.find((offer) => offer.process === now.process) || offers[0]).name;
+  }
+
+  /* What the models write about: { element, set(task) }; hidden where there is no choice. `turned(task)` hears of a person's turn. */
+  function taskSwitch(spec, turned) {
+    const segments = make("fieldset", "bvc-segments");
+    segments.dataset.testid = "task";
+    segments.setAttribute("aria-label", spec.words.task);
+    const part = field("task", spec.words.task, "", segments);
+    part.element.hidden = !spec.tasks.length;
+    const group = unique("bvc-task");
+    for (const task of spec.tasks) {
+      const label = make("label");
+      const radio = make("input");
+      radio.type = "radio";
+      radio.name = group;
+      radio.value = task.name;
+      radio.dataset.testid = "task-" + task.name;
+      label.append(radio, make("span", "", task.label));
+      segments.append(label);
+      radio.addEventListener("change", () => turned(task.name));
+    }
+    part.set = function (name) {
+      for (const radio of segments.querySelectorAll("input")) radio.checked = radio.value === name;
+      part.help.textContent = (spec.tasks.find((task) => task.name === name) || { help: "" }).help;
+    };
+    return part;
+  }
+
+  /* A prompt that nobody wrote gives way to the first example of another task. */
+  function promptFollows(spec, area, task) {
+    const texts = [spec.prompt, ...spec.examples.map((example) => example.text), ""];
+    const first = spec.examples.find((example) => example.task === task);
+    if (first && texts.includes(area.value.trim())) area.value = first.text;
+  }
+
+  /* Example prompts of a task (all for a model without one), and how gaps are written: { line, show(task) }. `choose` takes the
+     sampler that an example is meant for. */
   function tryLine(spec, area, choose) {
     const line = make("div", "bvc-try");
-    if (!spec.examples.length) return line;
+    if (!spec.examples.length) return { line, show() {} };
     line.append(make("span", "", spec.words.try));
     for (const example of spec.examples) {
       const button = make("button", "", example.label);
       button.type = "button";
       button.title = example.text;
+      button.dataset.task = example.task;
       button.addEventListener("click", () => {
         area.value = example.text;
         area.dispatchEvent(new Event("input", { bubbles: true }));
@@ -263,7 +309,8 @@
       line.append(button);
     }
     if (choose) line.append(make("p", "bvc-note", spec.words.gaps));
-    return line;
+    const show = (task) => line.querySelectorAll("button").forEach((button) => (button.hidden = Boolean(task) && button.dataset.task !== task));
+    return { line, show };
   }
 
   function buttons(spec, label) {
@@ -290,5 +337,5 @@
     return BlockViz.viewTools.fill(spec.words["attention_" + values.record_attention], sizes);
   }
 
-  BlockViz.fields = { make, field, showError, sliderField, seedField, unique, valueOf, promptField, tryLine, buttons, attentionMemory, BUILDERS };
+  BlockViz.fields = { make, field, showError, sliderField, seedField, unique, valueOf, promptField, promptFollows, taskOf, taskSwitch, fitting, tryLine, buttons, attentionMemory, BUILDERS };
 })();

@@ -221,6 +221,15 @@
     });
   }
 
+  /** The examples on screen in a tab make room for the first ones of a task; runs that are somebody's own stay. */
+  BlockViz.files.showTask = function (group, task) {
+    const bar = bars[group];
+    if (!bar || (bar.bus.loaded.length && !bar._entry())) return;
+    const several = group === "compare";
+    const entry = bar.options.entries.find((one) => one.task === task && one.runs.length > 1 === several);
+    if (entry) bar.show(entry);
+  };
+
   /** A run is about to be put into a tab by a script: where it comes from, for the bar that describes it. */
   BlockViz.files.comesFrom = function (place) {
     for (const bar of Object.values(bars)) bar.wanted = { example: "", file: place };

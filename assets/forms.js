@@ -5,7 +5,7 @@
   "use strict";
 
   const BlockViz = (window.BlockViz = window.BlockViz || {});
-  const { make, field, showError, sliderField, seedField, unique, valueOf, BUILDERS, promptField, tryLine, buttons, attentionMemory } = BlockViz.fields;
+  const { make, field, showError, sliderField, seedField, unique, valueOf, BUILDERS, promptField, promptFollows, taskOf, taskSwitch, fitting, tryLine, buttons, attentionMemory } = BlockViz.fields;
 
   /* Whether a setting has a meaning beside the values of the others: APPLIES of blockviz/sampling/settings.py. */
   function means(spec, name, values) {
@@ -297,19 +297,41 @@
   function explore(root, spec, send) {
     const form = make("form", "bvc");
     form.addEventListener("submit", (event) => event.preventDefault());
-    const config = configuration(spec, spec.initial, "");
     const prompt = promptField(spec, 3);
+    const tries = tryLine(spec, prompt.input, (name) => config.choose(name));
+    const task = taskSwitch(spec, turn);
+    let config = null;
+    config = configuration(spec, spec.initial, "", { changed: () => config && follow() });
     const seed = seedField(spec);
     const { go, stop, status } = buttons(spec, spec.words.generate);
     const actions = make("div", "bvc-actions");
     actions.append(go, stop);
-    prompt.help.replaceWith(tryLine(spec, prompt.input, config.choose));
+    prompt.help.replaceWith(tries.line);
     config.main.className = "bvc-main";
-    form.append(config.parts.model.element, prompt.element, config.parts.preset.element);
+    form.append(task.element, config.parts.model.element, prompt.element, config.parts.preset.element);
     const foot = make("div", "bvc-foot");
     foot.append(actions, status);
     form.append(...config.main.children, seed.element, config.more, foot);
     root.append(form);
+    config.parts.model.element.addEventListener("change", () => promptFollows(spec, prompt.input, taskNow()));
+    follow();
+
+    function taskNow() {
+      return taskOf(spec, config.values().model);
+    }
+
+    function follow() {
+      task.set(taskNow());
+      tries.show(taskNow());
+    }
+
+    /* Another task: its models and prompts, and one of its examples plays, where an example stood before. */
+    function turn(name) {
+      config.set("model", fitting(spec, name, config.values().model));
+      promptFollows(spec, prompt.input, name);
+      config.refresh();
+      BlockViz.files.showTask("explore", name);
+    }
 
     return runner({
       root: form,

@@ -59,8 +59,11 @@
           choose(chosen);
         }),
       );
-      const grid = el("div", { class: "bvf-examples" }, ...this.cards);
-      this.node = dialog("bvf-gallery", words.gallery, el("p", { class: "bvf-help", text: words.gallery_help }), grid);
+      const shelves = options.tasks.flatMap(({ name, label }) => {
+        const cards = this.cards.filter((_, i) => options.entries[i].task === name);
+        return cards.length ? [el("h3", { text: label }), el("div", { class: "bvf-examples" }, ...cards)] : [];
+      });
+      this.node = dialog("bvf-gallery", words.gallery, el("p", { class: "bvf-help", text: words.gallery_help }), ...shelves);
       this.node.dataset.testid = "gallery";
     }
 

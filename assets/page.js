@@ -244,7 +244,7 @@
 
   function result(root, options, emit) {
     const control = new BlockViz.Comparison(root, { ...options, emit });
-    BlockViz.comparisonScorer = () => control.scorer;
+    BlockViz.comparisonScorer = (model) => control.scorerFor(model);
     return {
       feed(text) {
         control.answer(text);

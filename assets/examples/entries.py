@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from blockviz.evaluation.tasks import Task
 from blockviz.sampling.trace import Trace
 
 Score = Callable[[tuple[Trace, ...]], float | None]
@@ -17,14 +18,14 @@ Score = Callable[[tuple[Trace, ...]], float | None]
 
 @dataclass(frozen=True)
 class Run:
-    """One run to record: its lasting name (and file), model, number of the prompt in EXAMPLE_PROMPTS, sampler.
+    """One run to record: its lasting name (and file), model, prompt, sampler.
 
-    `more` follows the prompt: gaps and given tokens.
+    The prompt is a text, or the number of one in EXAMPLE_PROMPTS. `more` follows it: gaps and given tokens.
     """
 
     name: str
     model: str
-    prompt: int
+    prompt: int | str
     preset: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     more: str = ""
@@ -46,6 +47,7 @@ class Entry:
     runs: tuple[Run, ...] = ()
     shown: tuple[str, ...] = ()
     seeds: int = 64
+    task: Task = "math"
 
 
 def right(trace: Trace) -> bool:

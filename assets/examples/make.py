@@ -35,7 +35,7 @@ PICTURE = (24, 64)
 
 def record(model: Model, run: Run, seed: int) -> Trace:
     """One run as the page would make it, with the checker's verdicts."""
-    problem = EXAMPLE_PROMPTS[run.prompt].prompt
+    problem = run.prompt if isinstance(run.prompt, str) else EXAMPLE_PROMPTS[run.prompt].prompt
     checker = checker_for(model, known_answer(problem))
     prompt = f"{problem} {run.more}".rstrip()
     return sample(model, prompt, preset=run.preset, checker=checker, seed=seed, **run.settings)
@@ -58,7 +58,9 @@ def choose(entry: Entry, models: dict[str, Model]) -> tuple[tuple[Trace, ...], d
             best = score, traces
     if best is None:
         raise SystemExit(f"{entry.name}: none of {entry.seeds} seeds fits: {entry.rule}")
-    chosen = {"seeds_tried": entry.seeds, "seeds_fitting": fitting, "rule": entry.rule, "right": ends_right}
+    chosen = {"seeds_tried": entry.seeds, "seeds_fitting": fitting, "rule": entry.rule}
+    if entry.task == "math":
+        chosen["right"] = ends_right
     return best[1], chosen
 
 
@@ -131,6 +133,7 @@ def recorded(
     runs = list(entry.shown) or [run.name for run in entry.runs]
     return {
         "name": entry.name,
+        "task": entry.task,
         "title": entry.title,
         "sentence": entry.sentence,
         "runs": runs,

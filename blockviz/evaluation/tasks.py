@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from blockviz.evaluation.arithmetic import checks
 from blockviz.sampling.passes import Check
 
 if TYPE_CHECKING:
     from blockviz.models.checkpoint import Model
+
+Task = Literal["math", "stories"]
+"""What the bundled models write: word problems with their solution, or little stories."""
 
 Checker = Callable[[list[int], int], tuple[Check, ...]]
 
@@ -81,17 +84,37 @@ EXAMPLE_PROMPTS: tuple[Example, ...] = (
 
 
 @dataclass(frozen=True)
-class GapExample:
-    """A text with gaps for the page, with a short label and the sampler that shows best what it is about."""
+class PagePrompt:
+    """A prompt that the page offers for the models of a task, with a short label and the sampler that shows best what
+    it is about ("" for any)."""
 
+    task: Task
     label: str
     prompt: str
-    preset: str
+    preset: str = ""
 
 
-GAP_EXAMPLES: tuple[GapExample, ...] = (
-    # The right answer is 28: who sees both sides bends the steps to the answer that is given, AR cannot.
-    GapExample("Backwards", EXAMPLE_PROMPTS[0].prompt + " [[15]] #### 30", "canvas"),
+# The right answer is 28: who sees both sides bends the steps to the answer that is given, AR cannot.
+BACKWARDS = PagePrompt("math", "Backwards", EXAMPLE_PROMPTS[0].prompt + " [[15]] #### 30", "canvas")
+
+STORY_PROMPTS: tuple[PagePrompt, ...] = (
+    PagePrompt("stories", "Once upon a time", "Once upon a time"),
+    PagePrompt("stories", "A lost ball", "Lily lost her red ball in the park. She was very sad."),
+    PagePrompt(
+        "stories",
+        "A gap",
+        "Tom wanted to ride his new bike. [[24]] Then Tom and his mom went home and ate cake.",
+        "canvas",
+    ),
+    # The first letters are given, one word a sentence: C, A, T.
+    PagePrompt("stories", "Acrostic", "Come [[9]]. All [[9]]. Then [[9]].", "canvas"),
+)
+
+SHOWN_PROBLEMS = 5
+PAGE_PROMPTS: tuple[PagePrompt, ...] = (
+    *(PagePrompt("math", example.label, example.prompt) for example in EXAMPLE_PROMPTS[:SHOWN_PROBLEMS]),
+    BACKWARDS,
+    *STORY_PROMPTS,
 )
 
 

@@ -251,7 +251,7 @@ RECIPES: dict[str, Recipe] = {
     ),
     # An AR model, and denoisers overlaid on AR models: on our own, and on published decoders.
     "stories-ar": replace(
-        _stories("stories-ar", "uniform", (Stage(1600, (1.0,), warmup_steps=100),), None), block_sizes=(1,)
+        _stories("stories-ar", "uniform", (Stage(1200, (1.0,), warmup_steps=100),), None), block_sizes=(1,)
     ),
     "stories-overlay": replace(
         _stories("stories-overlay", "uniform", STORY_STAGES, "stories-ar"),

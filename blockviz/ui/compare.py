@@ -73,7 +73,10 @@ def build(runner: Runner, files: dict[str, Asset], spec: str, examples: tuple[st
             players = tuple(
                 player(files, group=PLACE, suffix="-" + side, elem_id="player-" + side) for side in SIDES
             )
-        scorers = [offer.name for offer in runner.shelf.offers()]
+        scorers = [
+            {"name": offer.name, "task": offer.task, "reads_only": offer.reads_only}
+            for offer in runner.shelf.offers()
+        ]
         result = part("result", files, elem_id="compare-result", group=PLACE, scorers=scorers)
         study = part(
             "seeds",

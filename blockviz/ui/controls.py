@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from blockviz.evaluation.tasks import GAP_EXAMPLES, Example
+from blockviz.evaluation.tasks import PagePrompt
 from blockviz.sampling.passes import End, Header, Pass
 from blockviz.sampling.settings import (
     APPLIES,
@@ -29,7 +29,15 @@ from blockviz.sampling.settings import (
 from blockviz.ui.compare_words import COMPARE
 from blockviz.ui.ready import ready_made
 from blockviz.ui.shelf import Offer
-from blockviz.ui.wording import EXAMPLE_STATUS, FORM, NO_SUCH_FORM, PROMPT_TOO_LONG, UNKNOWN_MODEL, no_models
+from blockviz.ui.wording import (
+    EXAMPLE_STATUS,
+    FORM,
+    NO_SUCH_FORM,
+    PROMPT_TOO_LONG,
+    TASKS,
+    UNKNOWN_MODEL,
+    no_models,
+)
 
 if TYPE_CHECKING:
     from blockviz.models.checkpoint import Model
@@ -43,7 +51,6 @@ SLIDERS = ("block_size", "steps")
 MAX_PROMPT = 4000
 SIDES = "abcd"
 """The sides of Compare; the first two are always there."""
-SHOWN_EXAMPLES = 5
 DEFAULT_PRESET = "arpc"
 PROCESS_WORDS = {"masked": "masked noise", "uniform": "uniform noise"}
 
@@ -53,7 +60,7 @@ class Choices:
     """What the forms can offer: models, example prompts, and the folder's name for when there are no models."""
 
     models: Sequence[Offer]
-    prompts: Sequence[Example]
+    prompts: Sequence[PagePrompt]
     folder: str
 
 
@@ -172,13 +179,10 @@ def _spec(choices: Choices, example: Header | None) -> dict[str, Any]:
         "fields": [_field(field) for name, field in FIELDS.items() if name not in CHOSEN_ELSEWHERE],
         "predictors": [choice.value for choice in FIELDS["predictor"].choices],
         "applies": APPLIES,
+        "tasks": _tasks(choices.models),
         "examples": [
-            {"label": prompt.label.lower(), "text": prompt.prompt, "preset": ""}
-            for prompt in choices.prompts[:SHOWN_EXAMPLES]
-        ]
-        + [
-            {"label": gap.label.lower(), "text": gap.prompt, "preset": gap.preset}
-            for gap in (GAP_EXAMPLES if choices.prompts else ())
+            {"task": one.task, "label": one.label.lower(), "text": one.prompt, "preset": one.preset}
+            for one in choices.prompts
         ],
         "prompt": example.prompt if example else choices.prompts[0].prompt if choices.prompts else "",
         "seed": {
@@ -195,6 +199,12 @@ def _spec(choices: Choices, example: Header | None) -> dict[str, Any]:
     }
 
 
+def _tasks(models: Sequence[Offer]) -> list[dict[str, str]]:
+    """The tasks to choose from, with label and help: none where the models have no two."""
+    there = [name for name in TASKS if any(offer.task == name for offer in models)]
+    return [{"name": name, **TASKS[name]} for name in there] if len(there) > 1 else []
+
+
 def _model(offer: Offer) -> dict[str, Any]:
     facts = [PROCESS_WORDS.get(offer.process or "", "")]
     if offer.parameters:
@@ -206,6 +216,7 @@ def _model(offer: Offer) -> dict[str, Any]:
         "label": offer.name,
         "help": " · ".join(fact for fact in facts if fact),
         "process": offer.process,
+        "task": offer.task,
         "length": offer.length,
         "layers": offer.layers,
         "heads": offer.heads,

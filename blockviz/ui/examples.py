@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from blockviz.evaluation.tasks import Task
 from blockviz.sampling.passes import Header, TraceError
 from blockviz.sampling.trace_reader import LineReader
 from blockviz.ui.wording import chosen_among
@@ -43,6 +44,7 @@ class Entry:
     sentence: str
     runs: tuple[str, ...]
     chosen: str
+    task: Task = "math"
 
 
 def gallery(folder: Path = EXAMPLES) -> tuple[Entry, ...]:
@@ -115,7 +117,8 @@ def _entry(entry: dict[str, Any]) -> Entry:
     chosen, runs = entry["chosen"], tuple(entry["runs"])
     if not 1 <= len(runs) <= MOST_RUNS or not all(isinstance(name, str) for name in runs):
         raise ValueError(f"The entry {entry['name']} of the gallery needs 1 to {MOST_RUNS} names of runs.")
-    return Entry(entry["name"], entry["title"], entry["sentence"], runs, _how(chosen))
+    task: Task = "stories" if entry.get("task") == "stories" else "math"
+    return Entry(entry["name"], entry["title"], entry["sentence"], runs, _how(chosen), task)
 
 
 def _how(chosen: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ from blockviz.ui.examples import Entry, gallery, header_of, recorded
 from blockviz.ui.files import Handoff
 from blockviz.ui.player_component import part
 from blockviz.ui.serving import PICTURES, Asset
-from blockviz.ui.wording import EXPORT_KINDS, FILES
+from blockviz.ui.wording import EXPORT_KINDS, FILES, TASKS
 from blockviz.views.palette import PALETTES
 
 _serial = count(1)
@@ -48,6 +48,7 @@ def bar(assets: dict[str, Asset], place: str, elem_id: str) -> gr.HTML:
         elem_id=elem_id,
         group=place,
         words=FILES,
+        tasks=[{"name": name, "label": task["label"]} for name, task in TASKS.items()],
         entries=[_shown(entry) for entry in gallery()],
         pictures=assets[PICTURES].address,
         colors={theme: palette.states for theme, palette in PALETTES.items()},
@@ -112,6 +113,7 @@ def _shown(entry: Entry) -> dict[str, Any]:
     headers = [header_of(recorded(name)) for name in entry.runs]
     return {
         "name": entry.name,
+        "task": entry.task,
         "title": entry.title,
         "sentence": entry.sentence,
         "chosen": entry.chosen,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from blockviz.evaluation.tasks import Example
+from blockviz.evaluation.tasks import PagePrompt
 from blockviz.ui import api, compare, explore, filebar, stepping
 from blockviz.ui.controls import Choices, compare_spec, explore_spec
 from blockviz.ui.examples import FIRST, FIRST_PAIR, entry_of, header_of, recorded
@@ -38,13 +38,14 @@ class Page:
 
 
 def build(
-    folder: Path | str, device: str, prompts: Sequence[Example], releases: Sequence[Release] = ()
+    folder: Path | str, device: str, prompts: Sequence[PagePrompt], releases: Sequence[Release] = ()
 ) -> Page:
     """The page for the checkpoints in `folder` and for `releases`; imports no torch and loads no checkpoint."""
     runner = Runner(folder, device, releases)
     files, handoff = assets(learn.run_assets(), learn.glossary_script()), Handoff()
     # The folder's whole path is nobody's business.
-    choices = Choices(runner.shelf.offers(), prompts, Path(folder).name)
+    writers = [offer for offer in runner.shelf.offers() if not offer.reads_only]
+    choices = Choices(writers, prompts, Path(folder).name)
     single, pair = recorded(FIRST), _pair()
     headers = (header_of(pair[0]), header_of(pair[1]))
     with api.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as demo:

@@ -12,27 +12,30 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+from blockviz.evaluation.tasks import Task
 from blockviz.models.fields import CheckpointError, read_json
 
 if TYPE_CHECKING:
     from blockviz.models.checkpoint import Model
     from blockviz.models.released import Release
 
+TASKS: tuple[str, ...] = get_args(Task)
 KEPT = 4
 SMALL = 20_000_000
 """Parameters below which one thread is as fast as many."""
 LARGEST_FACT = 10**12
 """A number above it is no fact of a model."""
-PREFERRED = ("math-masked", "math-uniform")
+PREFERRED = ("math-masked", "math-uniform", "stories-masked", "stories-uniform")
 
 
 @dataclass(frozen=True)
 class Offer:
     """One model in the page's list. `length` is its canvas in tokens, `layers` and `heads` those of its network.
 
-    Fields that its folder does not tell are None.
+    Fields that its folder does not tell are None. One that `reads_only` was trained at block size 1 alone: it is no
+    model for blocks, but can say how likely a text is.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Offer:
     parameters: int | None
     layers: int | None = None
     heads: int | None = None
+    reads_only: bool = False
 
 
 class Shelf:
@@ -56,7 +60,7 @@ class Shelf:
         self._loading = threading.Lock()
 
     def offers(self) -> list[Offer]:
-        """The releases, then the checkpoints of the folder, the bundled pair first; whether each is sound shows when it
+        """The releases, then the checkpoints of the folder, the bundled ones first; whether each is sound shows when it
         is loaded.
 
         None of a folder that cannot be listed. A folder whose name is no text cannot be asked for and is left out, as
@@ -67,7 +71,7 @@ class Shelf:
             folders = [path for path in self.folder.iterdir() if _is_offered(path)]
         except OSError:
             return released
-        folders.sort(key=lambda path: (path.name not in PREFERRED, path.name))
+        folders.sort(key=_place)
         return released + [_offer(path) for path in folders if path.name not in self.releases]
 
     def holds(self, name: str) -> bool:
@@ -129,6 +133,11 @@ def _count(content: dict[str, Any], name: str) -> int | None:
     return value if type(value) is int and 1 <= value <= LARGEST_FACT else None
 
 
+def _place(path: Path) -> tuple[int, str]:
+    known = path.name in PREFERRED
+    return PREFERRED.index(path.name) if known else len(PREFERRED), path.name
+
+
 def _offer(path: Path) -> Offer:
     content, network = _object(path / "blockviz.json"), _object(path / "config.json")
     training, process, task = content.get("training"), content.get("process"), content.get("task")
@@ -136,10 +145,11 @@ def _offer(path: Path) -> Offer:
         name=path.name,
         process=process if process in ("masked", "uniform") else None,
         length=_count(content, "length"),
-        task=task if task == "math" else None,
+        task=task if task in TASKS else None,
         parameters=_count(training, "parameters") if isinstance(training, dict) else None,
         layers=_count(network, "n_blocks"),
         heads=_count(network, "n_heads"),
+        reads_only=content.get("block_sizes") == [1],
     )
 
 

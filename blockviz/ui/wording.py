@@ -7,6 +7,7 @@ TITLE = "BlockViz"
 TABS: dict[str, str] = {"explore": "Explore", "compare": "Compare", "learn": "Learn"}
 
 FORM: dict[str, str] = {
+    "task": "Task",
     "model": "Model",
     "prompt": "Prompt",
     "gaps": "[[12]] is a gap of 12 tokens to fill, [[]] the rest of the canvas, [[40=7]] puts 7 at position 40; "
@@ -31,6 +32,18 @@ FORM: dict[str, str] = {
     "trouble": "No news from the run for {seconds} s, and the server does not answer; trying again.",
     "no_models": "none found",
     "link_value": "The link says {name} = {value}, which this page cannot use; the usual value stands instead.",
+}
+
+
+TASKS: dict[str, dict[str, str]] = {
+    "math": {
+        "label": "Word problems",
+        "help": "Sums in words, and their solution: a checker marks every statement.",
+    },
+    "stories": {
+        "label": "Stories",
+        "help": "Stories for little children: no checker, read them yourself.",
+    },
 }
 
 

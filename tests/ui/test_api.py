@@ -15,7 +15,7 @@ from gradio_client.exceptions import AppError
 from PIL import Image
 
 from blockviz import load, sample
-from blockviz.evaluation.tasks import EXAMPLE_PROMPTS, checker_for, known_answer
+from blockviz.evaluation.tasks import EXAMPLE_PROMPTS, PAGE_PROMPTS, checker_for, known_answer
 from blockviz.export.board import Board
 from blockviz.export.standalone import page as exported
 from blockviz.sampling.edits import Edit
@@ -43,7 +43,7 @@ def client(folder: Path) -> Iterator[Client]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    page = build(folder, "cpu", EXAMPLE_PROMPTS)
+    page = build(folder, "cpu", PAGE_PROMPTS)
     page.demo.launch(server_port=port, prevent_thread_lock=True, **launch_options(page))
     yield Client(f"http://127.0.0.1:{port}/", verbose=False, analytics_enabled=False)
     page.demo.close()

@@ -98,18 +98,18 @@ def test_flags_have_defaults_and_a_space_can_set_host_and_port(monkeypatch: pyte
 
 def test_the_page_is_built_without_torch(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom blockviz.evaluation.tasks import EXAMPLE_PROMPTS\nfrom blockviz.ui.page import build\n"
-        f"build({str(tmp_path)!r}, 'cpu', EXAMPLE_PROMPTS)\nprint('torch' in sys.modules)"
+        "import sys\nfrom blockviz.evaluation.tasks import PAGE_PROMPTS\nfrom blockviz.ui.page import build\n"
+        f"build({str(tmp_path)!r}, 'cpu', PAGE_PROMPTS)\nprint('torch' in sys.modules)"
     )
     result = run(code)
     assert result.stdout.strip().endswith("False"), result.stderr
 
 
 def test_only_the_named_endpoints_are_public(tmp_path: Path) -> None:
-    from blockviz.evaluation.tasks import EXAMPLE_PROMPTS
+    from blockviz.evaluation.tasks import PAGE_PROMPTS
     from blockviz.ui.page import build
 
-    page = build(tmp_path, "cpu", EXAMPLE_PROMPTS)
+    page = build(tmp_path, "cpu", PAGE_PROMPTS)
     named = page.demo.get_api_info()
     assert set(named["named_endpoints"]) == {
         "/models",

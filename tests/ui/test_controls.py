@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from blockviz.evaluation.tasks import EXAMPLE_PROMPTS
+from blockviz.evaluation.tasks import PAGE_PROMPTS
 from blockviz.sampling.settings import (
     FIELDS,
     PRESETS,
@@ -26,11 +26,12 @@ from blockviz.ui.controls import (
     read_explore,
 )
 from blockviz.ui.shelf import Offer
+from blockviz.ui.wording import TASKS
 from tests.sampling.traces import header, model_facts
 
 MASKED = Offer("math-masked", "masked", 96, "math", 2_000_000)
 UNIFORM = Offer("math-uniform", "uniform", 96, "math", 2_000_000)
-CHOICES = Choices([MASKED, UNIFORM], EXAMPLE_PROMPTS, "checkpoints")
+CHOICES = Choices([MASKED, UNIFORM], PAGE_PROMPTS, "checkpoints")
 
 
 def spec(choices: Choices = CHOICES) -> dict[str, Any]:
@@ -97,8 +98,8 @@ def test_the_form_starts_with_arpc_on_the_first_model_and_the_first_prompt() -> 
     first = spec()
     assert first["initial"]["model"] == "math-masked"
     assert preset_of(SamplerSettings(**first["initial"]["settings"])) == "arpc"
-    assert first["prompt"] == EXAMPLE_PROMPTS[0].prompt
-    assert first["examples"][0]["text"] == EXAMPLE_PROMPTS[0].prompt
+    assert first["prompt"] == PAGE_PROMPTS[0].prompt
+    assert first["examples"][0]["text"] == PAGE_PROMPTS[0].prompt
     assert first["seed"]["value"] == FIELDS["seed"].default
 
 
@@ -116,13 +117,26 @@ def test_the_form_starts_as_the_recorded_run_was_asked_for() -> None:
 
 
 def test_compare_starts_with_arpc_on_masked_beside_arpc_on_uniform() -> None:
-    sides = json.loads(compare_spec(Choices([UNIFORM, MASKED], EXAMPLE_PROMPTS, "x"), (None, None)))["sides"]
+    sides = json.loads(compare_spec(Choices([UNIFORM, MASKED], PAGE_PROMPTS, "x"), (None, None)))["sides"]
     assert (sides["a"]["model"], sides["b"]["model"]) == ("math-masked", "math-uniform")
     assert sides["a"]["settings"] == sides["b"]["settings"]
 
 
+def test_with_models_of_two_tasks_there_is_a_choice_and_prompts_for_each() -> None:
+    story = Offer("stories-masked", "masked", 128, "stories", 3_000_000)
+    assert spec()["tasks"] == [], "one task is no choice"
+    offered = spec(Choices([MASKED, story], PAGE_PROMPTS, "x"))
+    assert [task["name"] for task in offered["tasks"]] == ["math", "stories"]
+    assert all(task["label"] and task["help"] for task in offered["tasks"])
+    assert [model["task"] for model in offered["models"]] == ["math", "stories"]
+    by_task = {task: [one["text"] for one in offered["examples"] if one["task"] == task] for task in TASKS}
+    assert by_task["stories"][0] == "Once upon a time"
+    assert len(by_task["math"]) >= 5
+    assert any("[[" in text for text in by_task["stories"])
+
+
 def test_without_checkpoints_the_form_says_so_and_names_only_the_folder() -> None:
-    empty = spec(Choices([], EXAMPLE_PROMPTS, "checkpoints"))
+    empty = spec(Choices([], PAGE_PROMPTS, "checkpoints"))
     assert empty["models"] == []
     assert "no checkpoint in 'checkpoints'" in empty["words"]["no_models_help"]
     assert json.loads(compare_spec(Choices([], (), "x"), (None, None)))["sides"]["a"]["model"] == ""
@@ -226,7 +240,7 @@ def test_every_comparison_of_one_click_can_be_run_on_the_models_there() -> None:
 
 
 def test_a_comparison_of_one_click_without_its_model_says_so() -> None:
-    made = json.loads(compare_spec(Choices([MASKED], EXAMPLE_PROMPTS, "x"), (None, None)))["ready"]
+    made = json.loads(compare_spec(Choices([MASKED], PAGE_PROMPTS, "x"), (None, None)))["ready"]
     assert made[0]["runs"] == []
     assert "uniform" in made[0]["help"]
     assert len(made[-1]["runs"]) == 2

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from blockviz.evaluation import cost
-from blockviz.evaluation.tasks import EXAMPLE_PROMPTS, GAP_EXAMPLES
+from blockviz.evaluation.tasks import BACKWARDS, EXAMPLE_PROMPTS
 from blockviz.ui.costing import PLACE, ROUNDS, updates
 from blockviz.ui.runner import Runner
 from blockviz.views.cost import COLUMNS
@@ -68,7 +68,7 @@ def test_a_grid_ends_with_guidance(runner: Runner, monkeypatch: pytest.MonkeyPat
 def test_texts_with_gaps_can_be_measured(runner: Runner) -> None:
     form = {
         **FORM,
-        "prompt": GAP_EXAMPLES[0].prompt,
+        "prompt": BACKWARDS.prompt,
         "settings": {"predictor": "confident", "context": "canvas"},
     }
     end = answers(runner, form=form)[-1]

@@ -14,7 +14,7 @@ import pytest
 from gradio_client import Client
 
 import app
-from blockviz.evaluation.tasks import EXAMPLE_PROMPTS
+from blockviz.evaluation.tasks import PAGE_PROMPTS
 from blockviz.models.block_dit import NetworkConfig
 from blockviz.models.released import Told, release
 from blockviz.sampling.settings import from_preset
@@ -47,7 +47,7 @@ def test_what_cannot_be_told_ends_with_2_and_what_to_say(
 def test_a_release_is_offered_first_and_runs(tmp_path: Path) -> None:
     path = "multi_block_size/16/owt/0.1_0.9/uniform"
     folder = write_release(tmp_path / path, SMALL, tokenizer=byte_level_tokenizer(300))
-    page = build(tmp_path, "cpu", EXAMPLE_PROMPTS, [release(str(folder), Told())])
+    page = build(tmp_path, "cpu", PAGE_PROMPTS, [release(str(folder), Told())])
     (offer,) = page.runner.shelf.offers()
     assert (offer.name, offer.process, offer.length, offer.layers) == ("uniform", "uniform", 48, 2)
     settings = from_preset("arpc", steps=2)
@@ -60,7 +60,7 @@ def test_a_block_causal_release_says_why_it_cannot_be_verified(tmp_path: Path) -
     config = replace(SMALL, x0_causal=False)
     path = "single_block_size/16/owt/absorb"
     folder = write_release(tmp_path / path, config, tokenizer=byte_level_tokenizer(300))
-    page = build(tmp_path, "cpu", EXAMPLE_PROMPTS, [release(str(folder), Told())])
+    page = build(tmp_path, "cpu", PAGE_PROMPTS, [release(str(folder), Told())])
     request = Request("absorb", "one", from_preset("arpc", steps=2))
     (update,) = [u for u in page.runner.updates("s", "explore", {"": request}) if u.state == "error"]
     assert update.errors[0][0] == "corrector"

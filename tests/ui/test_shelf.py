@@ -36,6 +36,14 @@ def test_an_offer_tells_what_the_folder_tells(tmp_path: Path) -> None:
     assert (offer.process, offer.length, offer.task, offer.parameters) == ("uniform", 96, "math", 5)
 
 
+def test_a_model_for_block_size_1_alone_only_reads(tmp_path: Path) -> None:
+    checkpoint(tmp_path, "reader", {"task": "stories", "block_sizes": [1]})
+    checkpoint(tmp_path, "writer", {"task": "stories", "block_sizes": [1, 2]})
+    offers = {offer.name: offer for offer in Shelf(tmp_path).offers()}
+    assert (offers["reader"].reads_only, offers["writer"].reads_only) == (True, False)
+    assert {offer.task for offer in offers.values()} == {"stories"}
+
+
 def test_an_offer_tells_the_shape_of_its_network(tmp_path: Path) -> None:
     checkpoint(tmp_path, "m")
     (offer,) = Shelf(tmp_path).offers()
