@@ -1,6 +1,7 @@
 # `make run` opens the page, `make test` runs every test that needs no accelerator. Both set up what they need.
 #   make run ARGS="--port 8000"     options of app.py (see `make run ARGS=--help`)
 #   make run TORCH=cpu              PyTorch's CPU build instead of the default one, which on Linux brings CUDA (several GB)
+#   make story-cards TEXT=stories.txt MODELS=runs/checkpoints    cards of the models there, under JUDGE=stories-ar
 #   make run PYTHON=/path/python3   the interpreter to make .venv with (3.11 or newer)
 
 SHELL := /bin/bash
@@ -13,6 +14,10 @@ PYTHON ?=
 ARGS ?=
 TORCH ?=
 CHROMIUM ?=
+TEXT ?=
+MODELS ?= checkpoints
+JUDGE ?= stories-ar
+STORY_CARD = --likelihood --text "$(TEXT)" --problems 256 --card
 export GRADIO_ANALYTICS_ENABLED := False
 
 .PHONY: help
@@ -91,6 +96,13 @@ train-math-masked: .venv/run.stamp ## train the bundled masked model (hours)
 .PHONY: train-math-uniform
 train-math-uniform: .venv/run.stamp ## train the bundled uniform model (hours)
 	$(PY) -m blockviz train math-uniform --out runs/checkpoints $(ARGS)
+
+.PHONY: story-cards
+story-cards: .venv/run.stamp ## measure the models of stories and write their cards (TEXT=stories.txt; half an hour)
+	@test -n "$(TEXT)" || { echo "blockviz: name the text they were trained on: make story-cards TEXT=stories.txt"; exit 2; }
+	$(PY) -m blockviz evaluate $(JUDGE) --folder $(MODELS) $(STORY_CARD) $(ARGS)
+	$(PY) -m blockviz evaluate stories-masked --folder $(MODELS) $(STORY_CARD) --judge $(JUDGE) $(ARGS)
+	$(PY) -m blockviz evaluate stories-uniform --folder $(MODELS) $(STORY_CARD) --judge $(JUDGE) $(ARGS)
 
 .PHONY: readme
 readme: .venv/run.stamp ## rewrite the README's tables of settings, models and benchmark

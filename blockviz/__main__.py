@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     several.set_defaults(action=_compare)
 
     score = commands.add_parser(
-        "evaluate", help="count right answers on held-out problems, or measure the likelihood of texts"
+        "evaluate", help="count right answers, measure the likelihood of texts or the quality of sampled ones"
     )
     evaluation.add_arguments(score)
     score.set_defaults(action=_evaluate)

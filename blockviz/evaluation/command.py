@@ -1,18 +1,19 @@
-"""Measures a model: solved problems, the table of its card, programs in GSM8K's format, or the likelihood of texts."""
+"""Measures a model: solved problems, the table of its card, programs in GSM8K's format, likelihood, sampled texts."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from tqdm import tqdm
 
-from blockviz.base.command_line import any_path, target, whole
+from blockviz.base.command_line import any_path, name_or_path, target, whole
 from blockviz.base.writing import file_to_write
-from blockviz.evaluation import block_likelihood
+from blockviz.evaluation import block_likelihood, quality
 from blockviz.evaluation.accuracy import (
     BATCH_SIZE,
     MAX_PROBLEMS,
@@ -22,13 +23,16 @@ from blockviz.evaluation.accuracy import (
     evaluate,
     held_out,
 )
+from blockviz.evaluation.bootstrap import FEWEST
 from blockviz.evaluation.gsm8k import evaluate_programs, read_questions
 from blockviz.evaluation.model_card import recipe_of, write_card
-from blockviz.evaluation.story_card import write_story_card
+from blockviz.evaluation.quality import Quality, cells_of
+from blockviz.evaluation.story_card import check_story_card, write_story_card
 from blockviz.evaluation.sweep import Cell, sweep
-from blockviz.evaluation.tables import accuracy_markdown, likelihood_markdown
-from blockviz.evaluation.texts import problem_examples, text_examples
+from blockviz.evaluation.tables import accuracy_markdown, likelihood_markdown, quality_markdown
+from blockviz.evaluation.texts import beginnings, problem_examples, text_examples
 from blockviz.models.checkpoint import Model, find
+from blockviz.models.released import open_model
 from blockviz.sampling.flags import add_model, add_settings, model_of, settings_of
 from blockviz.sampling.settings import SamplerSettings
 
@@ -76,8 +80,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--card",
         action="store_true",
-        help="with --table, or with --likelihood --text FILE for a model of stories: write the model card into the "
-        "checkpoint's folder too",
+        help="with --table, or with --likelihood --text FILE --judge MODEL for a model of stories (whose card has what "
+        "--quality measures too): write the model card into the checkpoint's folder",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     group = parser.add_argument_group("likelihood")
@@ -91,8 +95,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--text",
         type=any_path,
         metavar="FILE",
-        help="with --likelihood: stories with lines <|endoftext|> between them, of which those that training holds out "
-        "are taken (default: the held-out problems of a model with that task)",
+        help="with --likelihood or --quality: stories with lines <|endoftext|> between them, of which those that "
+        "training holds out are taken (default: the held-out problems of a model with that task, or fixed openings)",
     )
     group.add_argument(
         "--all-texts",
@@ -105,26 +109,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=block_likelihood.DRAWS,
         help="with --likelihood: noise draws per text (default: %(default)s)",
     )
+    group = parser.add_argument_group("quality of sampled texts")
+    group.add_argument(
+        "--quality",
+        action="store_true",
+        help="measure instead what several samplers write (of the settings only block size and seed apply): likelihood "
+        "by a judge, token entropy, distinct n-grams, length, network calls; with --text FILE the held-out texts give "
+        "the prompts and are measured beside them",
+    )
+    group.add_argument(
+        "--judge",
+        type=name_or_path,
+        metavar="MODEL",
+        help="with --quality or the card of a model of stories: an AR model of the same tokenizer that was trained "
+        "apart, as the recipe stories-ar makes one",
+    )
+    group.add_argument(
+        "--samples",
+        type=whole(FEWEST, quality.MOST_SAMPLES),
+        default=quality.SAMPLES,
+        help="with --judge: texts of each sampler (default: %(default)s)",
+    )
 
 
 def run_command(options: argparse.Namespace) -> str:
     """Measure what the flags ask for and return the report, JSON with --json. Raises what the measurements raise."""
     settings = settings_of(options)
-    if options.card and options.table is None and not (options.likelihood and options.text is not None):
-        raise EvaluationError(
-            "A model card needs its table: name one with --table FILE "
-            "(a model of stories needs --likelihood --text FILE)."
-        )
-    asked = {"likelihood": options.likelihood, "gsm8k": options.gsm8k, "table": options.table}
-    if len([name for name, value in asked.items() if value]) > 1:
-        raise EvaluationError("Of --likelihood, --gsm8k and --table only one is measured at a time.")
-    if not options.likelihood and (options.text is not None or options.all_texts):
-        raise EvaluationError("--text and --all-texts need --likelihood.")
+    _check_flags(options)
     if options.card:
         file_to_write(find(options.model, options.folder) / "README.md")
     model = model_of(options)
     if options.likelihood:
-        return _likelihood(options, model)
+        return _likelihood(options, model, settings)
+    if options.quality:
+        result = _quality(options, model, _judge(options, model), settings)
+        if options.json:
+            return json.dumps(finite({**asdict(result), **_model(model)}))
+        return quality_markdown(model.name, result)
     if options.gsm8k is not None:
         return _programs(options, model, settings)
     if options.table is not None:
@@ -132,9 +153,67 @@ def run_command(options: argparse.Namespace) -> str:
     return _problems(options, model, settings)
 
 
-def _likelihood(options: argparse.Namespace, model: Model) -> str:
+def _check_flags(options: argparse.Namespace) -> None:
+    story_card = options.card and options.likelihood and options.text is not None
+    if options.card and options.table is None and not story_card:
+        raise EvaluationError(
+            "A model card needs its table: name one with --table FILE "
+            "(a model of stories needs --likelihood --text FILE)."
+        )
+    asked = (options.likelihood, options.gsm8k is not None, options.table is not None, options.quality)
+    if sum(asked) > 1:
+        raise EvaluationError(
+            "Of --likelihood, --gsm8k, --table and --quality only one is measured at a time."
+        )
+    if not options.likelihood and not options.quality and (options.text is not None or options.all_texts):
+        raise EvaluationError("--text and --all-texts need --likelihood or --quality.")
+    if options.quality and options.judge is None:
+        raise EvaluationError(
+            "--quality needs --judge MODEL, an AR model of the same tokenizer that was trained apart, as the recipe "
+            "stories-ar makes one."
+        )
+    if options.judge is not None and not options.quality and not story_card:
+        raise EvaluationError("--judge needs --quality, or --likelihood --text FILE --card.")
+
+
+def _judge(options: argparse.Namespace, model: Model) -> Model:
+    """The judge that the flags name, loaded; raises EvaluationError where it cannot be one."""
+    judge = open_model(options.judge, options.device, folder=options.folder)
+    quality.check_judge(model, judge)
+    return judge
+
+
+def _quality(options: argparse.Namespace, model: Model, judge: Model, settings: SamplerSettings) -> Quality:
+    texts = None
+    if options.text is not None:
+        texts = beginnings(model, options.text, options.samples, whole=options.all_texts)
+    total = (options.samples if texts is None else len(texts)) * len(cells_of(model))
+    finished = 0.0
+    with tqdm(total=total, unit="text", delay=BAR_DELAY, leave=False) as bar:
+
+        def tell(done: float) -> None:
+            nonlocal finished
+            finished += done
+            bar.update(round(finished) - bar.n)
+
+        return quality.quality(
+            model,
+            judge,
+            beginnings=texts,
+            source=options.text,
+            samples=options.samples,
+            seed=settings.seed,
+            block_size=settings.block_size,
+            batch_size=options.batch_size,
+            progress=tell,
+        )
+
+
+def _likelihood(options: argparse.Namespace, model: Model, settings: SamplerSettings) -> str:
+    judge = None
     if options.card:
-        recipe_of(model)  # as in _table
+        check_story_card(model, options.judge is not None)  # as in _table
+        judge = None if options.judge is None else _judge(options, model)
     if options.text is None:
         examples = problem_examples(model, options.problems, options.problem_seed)
     else:
@@ -144,11 +223,14 @@ def _likelihood(options: argparse.Namespace, model: Model) -> str:
         result = block_likelihood.likelihood(
             model, examples, draws=options.draws, rows=options.batch_size, progress=bar.update
         )
+    texts = None if judge is None else _quality(options, model, judge, settings)
     if options.card:
-        write_story_card(model, find(options.model, options.folder), result)
+        write_story_card(model, find(options.model, options.folder), result, texts)
     if options.json:
-        return json.dumps({**asdict(result), **_model(model)})
-    return likelihood_markdown(model.name, result)
+        written = {} if texts is None else {"quality": asdict(texts)}
+        return json.dumps(finite({**asdict(result), **written, **_model(model)}))
+    tables = [likelihood_markdown(model.name, result)]
+    return "\n".join([*tables, *([] if texts is None else [quality_markdown(model.name, texts)])])
 
 
 def _model(model: Model) -> dict[str, str]:
@@ -203,6 +285,15 @@ def _programs(options: argparse.Namespace, model: Model, settings: SamplerSettin
         *(f"  {count} without an answer: {reason}" for reason, count in result.no_answer.items()),
     ]
     return "\n".join(lines)
+
+
+def finite(value: Any) -> Any:
+    """Plain data with None for NaN, which JSON does not have."""
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    if isinstance(value, dict):
+        return {key: finite(inner) for key, inner in value.items()}
+    return [finite(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _bars(problems: int) -> Callable[[Cell, int, int], Progress]:

@@ -15,7 +15,7 @@ from blockviz.base.token_counts import distinct, entropy
 from blockviz.evaluation.arithmetic import check
 from blockviz.evaluation.likelihood import generated_stops
 from blockviz.evaluation.paired import Difference, mean_difference, share_difference
-from blockviz.evaluation.scoring import ScoringError, nll_per_token
+from blockviz.evaluation.scoring import ScoringError, nll_per_token, same_tokens
 from blockviz.models.checkpoint import Model
 from blockviz.sampling.batch import BatchResult, sample_batch
 from blockviz.sampling.settings import SamplerSettings
@@ -164,7 +164,7 @@ def _outcome(
 
 
 def _nll(model: Model, reader: Model, canvas: list[int], start: int) -> float | None:
-    if reader is not model and reader.tokens.tokenizer.to_str() != model.tokens.tokenizer.to_str():
+    if not same_tokens(reader, model):
         return None
     try:
         nats = nll_per_token(reader, canvas, range(start, len(canvas)))

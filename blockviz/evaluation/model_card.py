@@ -116,7 +116,7 @@ def shape_lines(model: Model, entries: str) -> list[str]:
             for run in _runs(model)
             for stage in run["stages"]
         ),
-        f"| noise schedule | {recipe.schedule} |",
+        *([f"| noise schedule | {recipe.schedule} |"] if recipe.block_sizes != (1,) else []),
         f"| weights' SHA-256 (first 16 digits) | `{model.content_hash}` |",
     ]
 
@@ -128,17 +128,30 @@ def training_lines(model: Model) -> list[str]:
     lines = []
     for base in before:
         lines += [
-            f"The weights start from `python -m blockviz train {base['recipe']}`, which uses {base['process']} noise: "
+            f"The weights start from `{_command(base)}`, which uses {base['process']} noise: "
             f"{base['steps']:,} optimiser steps of {base['batch']} sequences{_time(base)}. At block size 1 the noise "
             "says nothing about the text, so what one process learned there holds for the other.",
             "",
         ]
     return [
         *lines,
-        f"`python -m blockviz train {run['recipe']}`: {run['steps']:,} optimiser steps of {run['batch']} sequences "
+        f"`{_command(run)}`: {run['steps']:,} optimiser steps of {run['batch']} sequences "
         f"({run['steps'] * run['batch']:,} in all){_time(run)}, bfloat16 autocast, Muon on the trunk's matrices and "
-        f"AdamW on the rest, cosine rate, average of the weights (decay {recipe.ema_decay}).",
+        f"AdamW on the rest, cosine rate, average of the weights (decay {recipe.ema_decay}).{_options(recipe)}",
     ]
+
+
+def _options(recipe: Recipe) -> str:
+    """What a recipe adds to the plain one, in sentences."""
+    said = ""
+    if recipe.seams is not None:
+        said += (
+            f" {recipe.seams.share:.0%} of the rows in larger blocks have a seam, as overlapping blocks do."
+        )
+    if recipe.curriculum is not None:
+        start, end = recipe.curriculum.start, recipe.curriculum.end
+        said += f" Noise levels go from heavy to light (k from {start:g} to {end:g})."
+    return said
 
 
 def _runs(model: Model) -> list[dict[str, Any]]:
@@ -161,6 +174,12 @@ def _runs(model: Model) -> list[dict[str, Any]]:
         runs[0]["seconds"] = training["base_seconds"]
     runs[-1] |= {"steps": training["steps"], "seconds": training["seconds"]}
     return runs
+
+
+def _command(run: Mapping[str, Any]) -> str:
+    """How a run is made again on any machine; what it is trained on is named where it is not our own generator's."""
+    text = " --text FILE" if RECIPES[run["recipe"]].corpus == "stories" else ""
+    return f"python -m blockviz train {run['recipe']}{text}"
 
 
 def _time(run: Mapping[str, Any]) -> str:

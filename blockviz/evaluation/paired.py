@@ -2,8 +2,7 @@
 
 Right or wrong: Newcombe's interval for a difference of paired shares (Newcombe 1998, "Improved confidence intervals for
 the difference between binomial proportions based on paired data", method 10) and McNemar's exact test. Numbers: the
-bootstrap over pairs, percentiles widened for small samples as in Hesterberg 2015, "What teachers should know about the
-bootstrap" (section 3.3, expanded percentiles).
+bootstrap over pairs (`evaluation.bootstrap`).
 """
 
 from __future__ import annotations
@@ -11,16 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
-from blockviz.evaluation.accuracy import Z95, wilson
+from blockviz.evaluation.accuracy import wilson
+from blockviz.evaluation.bootstrap import FEWEST, RESAMPLES, expanded, resampled
 
 LEVEL = 0.95
 """The share of experiments in which an interval should hold the true difference."""
-RESAMPLES = 4000
-FEWEST_PAIRS = 5
+FEWEST_PAIRS = FEWEST
 """With fewer pairs of numbers no interval is given."""
 
 
@@ -89,23 +87,8 @@ def mean_difference(
     value = float(gaps.mean()) if n else math.nan
     if n < FEWEST_PAIRS:
         return Difference(value, math.nan, math.nan, n)
-    draws = np.random.default_rng(seed).integers(0, n, (resamples, n))
-    means = gaps[draws].mean(axis=1)
-    tail = NormalDist().cdf(-math.sqrt(n / (n - 1)) * _student(n - 1))
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return Difference(value, float(low), float(high), n)
-
-
-def _student(freedom: int) -> float:
-    """The 97.5% quantile of Student's t, by its expansion around the normal one (within 0.3% from 4 degrees on)."""
-    z, v = Z95, freedom
-    terms = (
-        z,
-        (z**3 + z) / (4 * v),
-        (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2),
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * v**3),
-    )
-    return float(sum(terms))
+    low, high = expanded(gaps[resampled(n, resamples, seed)].mean(axis=1), n)
+    return Difference(value, low, high, n)
 
 
 def _count(first: Sequence[object], second: Sequence[object]) -> int:

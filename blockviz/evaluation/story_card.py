@@ -1,4 +1,4 @@
-"""The model card of a checkpoint that writes stories: what it is, how it was made, its likelihood, unchosen samples."""
+"""The model card of a checkpoint that writes stories: what it is, how it was made, its figures, unchosen samples."""
 
 from __future__ import annotations
 
@@ -9,39 +9,53 @@ from blockviz.base.writing import complete
 from blockviz.evaluation.accuracy import EvaluationError
 from blockviz.evaluation.block_likelihood import Likelihood
 from blockviz.evaluation.model_card import recipe_of, shape_lines, training_lines
-from blockviz.evaluation.tables import likelihood_markdown
+from blockviz.evaluation.quality import Quality
+from blockviz.evaluation.sweep import BLOCK_SIZE, Cell
+from blockviz.evaluation.tables import likelihood_markdown, quality_markdown
+from blockviz.evaluation.texts import OPENING_WORDS
 from blockviz.models.checkpoint import Model
-from blockviz.sampling.run import sample
+from blockviz.sampling.batch import sample_batch
+from blockviz.sampling.settings import PRESETS
 
 PROMPT = "Once upon a time"
 SAMPLES = 10
-SHOWN = {"ancestral": "Ancestral", "arpc": "AR-informed corrector (ARPC)"}
-BLOCK_SIZE = STEPS = 16
+STEPS = 16
+SHOWN = ("ancestral", "arpc", "ar", "random", "eipc")
 
 
-def write_story_card(model: Model, folder: Path, figures: Likelihood) -> Path:
-    """Write `README.md` into a checkpoint folder, with `figures` and with samples drawn now; returns the file.
+def check_story_card(model: Model, judged: bool) -> None:
+    """Raise EvaluationError where a model has no such card, or (not) `judged` does not fit it.
 
-    Raises EvaluationError for a model that no story recipe of this project trained.
+    A model of several block sizes has what a judge says of its samples on its card; an AR model is the judge.
     """
-    recipe = recipe_of(model)
+    recipe_of(model)
     if model.info.task != "stories":
         raise EvaluationError(f"{model.name} writes no stories, so this is not its card.")
-    noise = "masked (absorbing)" if model.info.process == "masked" else "uniform"
+    if not judged and not _left_to_right(model):
+        raise EvaluationError(
+            f"The card of {model.name} needs a judge of its samples: name an AR model with --judge, as the recipe "
+            "stories-ar makes one."
+        )
+
+
+def write_story_card(model: Model, folder: Path, figures: Likelihood, texts: Quality | None) -> Path:
+    """Write `README.md` into a checkpoint folder, with `figures`, `texts` and samples drawn now; returns the file.
+
+    Raises EvaluationError as `check_story_card`.
+    """
+    check_story_card(model, texts is not None)
+    kind = "autoregressive" if _left_to_right(model) else "diffusion-language-model, block-diffusion"
     lines = [
         "---",
         "license: apache-2.0",
         "library_name: blockviz",
         "language: en",
         "datasets: [roneneldan/TinyStories]",
-        "tags: [diffusion-language-model, block-diffusion, stories]",
+        f"tags: [{kind}, stories]",
         "---",
         f"# {model.name}",
         "",
-        f"A blockwise discrete-diffusion language model with {noise} noise that writes little stories. It is small on "
-        "purpose: it runs on a laptop CPU. One denoiser serves the block sizes "
-        f"{', '.join(map(str, recipe.block_sizes))} (BlockGen, arXiv 2606.02241); at block size 1 it is an "
-        "autoregressive model and can score its own drafts (ARPC).",
+        _what_it_is(model),
         "",
         *shape_lines(model, "end, 256 bytes, byte-level BPE"),
         "",
@@ -61,33 +75,108 @@ def write_story_card(model: Model, folder: Path, figures: Likelihood) -> Path:
         likelihood_markdown(model.name, figures).strip(),
         "",
         "The texts are the beginnings, a canvas long, of held-out stories; a token is one of this model's own "
-        f"vocabulary. Made by `python -m blockviz evaluate {model.name} --likelihood --text FILE --problems "
-        f"{figures.sequences} --draws {figures.draws} --card`.",
+        "vocabulary, end tokens counted.",
         "",
+        *_quality_lines(model, texts),
         "## Samples",
         "",
-        f'Unchosen: the prompt "{PROMPT}", block size {BLOCK_SIZE}, {STEPS} steps a block, temperature 1, seeds 0 to '
-        f"{SAMPLES - 1}. A text that does not end on the canvas stops there.",
+        *_sample_lines(model),
+        "## How the figures were made",
         "",
-    ]
-    for preset, name in SHOWN.items():
-        lines += [f"### {name}", ""]
-        for seed in range(SAMPLES):
-            trace = sample(model, PROMPT, preset=preset, block_size=BLOCK_SIZE, steps=STEPS, seed=seed)
-            text = trace.end.text
-            gap = " " if text[:1].isspace() else ""
-            lines += [f"{seed + 1}. {PROMPT}{gap}**{_plain(text)}**", ""]
-    lines += [
+        f"All of this card, samples included: `{_command(model, figures, texts)}` (FILE: the text it was trained on, "
+        "of which only what training holds out is read).",
+        "",
         "## Limits",
         "",
-        "It knows the words and the simple plots of its stories and nothing else. It loses its thread, mixes up who "
-        "did what, and knows no facts. What it writes was not checked for what children should read.",
+        *_limits(model),
         "",
     ]
     path = folder / "README.md"
     with complete(path) as part:
         part.write_text("\n".join(lines), encoding="utf-8")
     return path
+
+
+def _left_to_right(model: Model) -> bool:
+    return model.info.block_sizes == (1,)
+
+
+def _what_it_is(model: Model) -> str:
+    if _left_to_right(model):
+        return (
+            "An autoregressive language model that writes little stories, one token after the other. It has the "
+            "network of this project's diffusion models at block size 1 alone, where a position sees the text before "
+            "it and one token of noise. It was trained apart from them, to be the judge that reads what they write. It "
+            "is small on purpose: it runs on a laptop CPU."
+        )
+    noise = "masked (absorbing)" if model.info.process == "masked" else "uniform"
+    return (
+        f"A blockwise discrete-diffusion language model with {noise} noise that writes little stories. It is small on "
+        "purpose: it runs on a laptop CPU. One denoiser serves the block sizes "
+        f"{', '.join(map(str, model.info.block_sizes))} (BlockGen, arXiv 2606.02241); at block size 1 it is an "
+        "autoregressive model and can score its own drafts (ARPC)."
+    )
+
+
+def _quality_lines(model: Model, texts: Quality | None) -> list[str]:
+    if texts is None:
+        return []
+    given = (
+        ""
+        if texts.source is None
+        else f"The first {OPENING_WORDS} words of a held-out story are the prompt; its own continuation, to the end of "
+        "the canvas, is what the last row reads. "
+    )
+    return [
+        "## Quality of sampled texts",
+        "",
+        quality_markdown(model.name, texts).strip(),
+        "",
+        f"{given}The judge is about as small as this model and knows the same kind of stories: what it finds likely "
+        "reads like them, which is no proof of sense. Its figures compare samplers and models of this very tokenizer.",
+        "",
+    ]
+
+
+def _sample_lines(model: Model) -> list[str]:
+    """Ten unchosen texts of each sampler."""
+    shown = ("ar",) if _left_to_right(model) else SHOWN
+    how = "" if _left_to_right(model) else f"block size {BLOCK_SIZE}, {STEPS} steps a block, "
+    lines = [
+        f'Unchosen: the prompt "{PROMPT}", {how}temperature 1, seeds 0 to {SAMPLES - 1}. A text that does not end on '
+        "the canvas stops there.",
+        "",
+    ]
+    for preset in shown:
+        settings = Cell(preset, None if preset == "ar" else STEPS, 1.0).settings(BLOCK_SIZE, 0)
+        result = sample_batch(model, [PROMPT] * SAMPLES, settings, range(SAMPLES))
+        lines += [f"### {PRESETS[preset].label}", ""]
+        for number, text in enumerate(result.texts, 1):
+            gap = " " if text[:1].isspace() else ""
+            lines += [f"{number}. {PROMPT}{gap}**{_plain(text)}**", ""]
+    return lines
+
+
+def _command(model: Model, figures: Likelihood, texts: Quality | None) -> str:
+    judged = "" if texts is None else f" --judge {texts.judge} --samples {texts.samples}"
+    return (
+        f"python -m blockviz evaluate {model.name} --likelihood --text FILE --problems {figures.sequences} "
+        f"--draws {figures.draws}{judged} --card"
+    )
+
+
+def _limits(model: Model) -> list[str]:
+    lines = [
+        "It knows the words and the simple plots of its stories and nothing else. It loses its thread, mixes up who "
+        "did what, and knows no facts. What it writes was not checked for what children should read."
+    ]
+    if _left_to_right(model):
+        lines += [
+            "",
+            "As a judge it is as good as its own stories: a text can be likely to it without making sense, and it "
+            "cannot compare models of other tokenizers.",
+        ]
+    return lines
 
 
 def _plain(text: str) -> str:

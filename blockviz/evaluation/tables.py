@@ -10,6 +10,8 @@ from blockviz.sampling.settings import FIELDS, PRESETS
 
 if TYPE_CHECKING:
     from blockviz.evaluation.block_likelihood import Likelihood
+    from blockviz.evaluation.bootstrap import Figure
+    from blockviz.evaluation.quality import Quality, QualityRow
 
 
 def accuracy_markdown(table: Mapping[str, Any]) -> str:
@@ -51,21 +53,78 @@ def likelihood_markdown(name: str, result: Likelihood) -> str:
         ]
         for size in result.sizes
     ]
+    mixed = len(result.sizes) > 1
     for label, value, error in (
         ("mixture, log-sum-exp", result.log_sum_exp, result.log_sum_exp_error),
         ("mixture, Jensen", result.jensen, result.jensen_error),
     ):
-        body.append(
-            [label, f"{value:.4f} ± {error:.4f}", f"{math.exp(value):.3f}", "upper bound, per sequence"]
-        )
+        if mixed:
+            body.append(
+                [label, f"{value:.4f} ± {error:.4f}", f"{math.exp(value):.3f}", "upper bound, per sequence"]
+            )
+    exact = all(size.exact for size in result.sizes)
+    drawn = "" if exact else f"; {result.draws} noise draws a text, ± their standard error"
     lines = [
-        f"`{name}` on {result.sequences:,} texts, {result.tokens:,} tokens; {result.draws} noise draws a text, ± their "
-        "standard error. Other texts of the same kind would move the first row by a standard error of "
-        f"{result.between:.4f}.",
+        f"`{name}` on {result.sequences:,} texts, {result.tokens:,} tokens{drawn}. Other texts of the same kind would "
+        f"move the first row by a standard error of {result.between:.4f}.",
         "",
         *_table(["block size", "nats per token", "perplexity", "what it is"], body),
     ]
     return "\n".join(lines) + "\n"
+
+
+def quality_markdown(name: str, result: Quality) -> str:
+    """The figures of `evaluation.quality` as Markdown: one row per sampler, then the held-out texts."""
+    given = (
+        "the prompts are fixed openings"
+        if result.source is None
+        else "the prompts are the first words of held-out texts, whose own continuations stand in the last row"
+    )
+    last = result.seed + result.samples - 1
+    lines = [
+        f"`{name}`: {result.samples} texts a sampler, block size {result.block_size}, temperature 1, canvas "
+        f"{result.canvas} tokens, seeds {result.seed} to {last}; {given}. AR NLL: nats per generated token as "
+        f"`{result.judge}` (`{result.judge_hash}`), an AR model trained apart, reads the text from left to right. A "
+        "text that repeats itself is likely and poor, so the entropy of its token frequencies and its share of "
+        "different 1-, 2- and 3-grams stand beside it. In brackets 95% intervals over texts.",
+        "",
+        *_table(
+            [
+                "sampler, steps a block",
+                "AR NLL, nats per token",
+                "token entropy, nats",
+                *(f"distinct {n}-grams, %" for n in range(1, len(result.rows[0].distinct) + 1)),
+                "tokens a text",
+                "ended, %",
+                "network calls per token",
+            ],
+            [
+                [
+                    _sampler(row),
+                    _figure(row.nll, 3),
+                    _figure(row.entropy, 3),
+                    *(_figure(share, 1) for share in row.distinct),
+                    _figure(row.tokens, 1),
+                    _figure(row.ended, 0),
+                    "–" if row.calls is None else f"{row.calls.value:.2f}",
+                ]
+                for row in result.rows
+            ],
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _sampler(row: QualityRow) -> str:
+    if row.preset is None:
+        return f"**the {row.texts} held-out texts themselves**"
+    return PRESETS[row.preset].label + ("" if row.steps is None else f", {row.steps}")
+
+
+def _figure(figure: Figure, digits: int) -> str:
+    if math.isnan(figure.value):
+        return "–"
+    return f"{figure.value:.{digits}f} [{figure.low:.{digits}f}, {figure.high:.{digits}f}]"
 
 
 def settings_markdown() -> str:

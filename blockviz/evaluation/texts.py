@@ -1,14 +1,20 @@
-"""The texts a likelihood is measured on: held-out problems, or the held-out part of a file."""
+"""The texts that models are measured on: held-out problems, or the held-out part of a file, whole or to go on from."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from blockviz.evaluation.accuracy import PROBLEM_SEED, EvaluationError, held_out
 from blockviz.models.checkpoint import Model
+from blockviz.sampling.prompts import has_gaps
 from blockviz.training.batches import Example
 from blockviz.training.text_source import TextSource, split_of
+
+OPENING_WORDS = 8
+"""Words that a beginning has. A word's end is always the end of a token: byte-level tokenizers join no two words."""
+_OPENING = re.compile(rf"(?:\S+\s+){{{OPENING_WORDS - 1}}}\S+(?=\s)")
 
 
 def problem_examples(model: Model, count: int, seed: int = PROBLEM_SEED) -> list[Example]:
@@ -30,14 +36,46 @@ def text_examples(model: Model, file: Path, count: int, *, whole: bool = False) 
     the canvas is followed by the end token, where the model has one. Raises RunError for a file that cannot be read and
     EvaluationError where it holds no such text.
     """
-    texts = TextSource(file=file).read()
-    chosen = [text for text in texts if whole or split_of(text) == "test"][:count]
-    examples = [Example(ids, 0) for text in chosen if (ids := _window(model, model.tokens.encode(text)))]
+    examples = [
+        Example(ids, 0)
+        for text in _held_out(file, whole)[:count]
+        if (ids := _window(model, model.tokens.encode(text)))
+    ]
     if not examples:
-        raise EvaluationError(
-            f"{file.name} has no held-out text: add --all-texts if the model was not trained on it."
-        )
+        raise _no_text(file)
     return examples
+
+
+def beginnings(model: Model, file: Path, count: int, *, whole: bool = False) -> list[tuple[str, Example]]:
+    """The first words of held-out texts as prompts, each with the text itself, a canvas long, its prompt marked.
+
+    The first `count` texts of `file` that are longer than `OPENING_WORDS` words; arguments and errors as
+    `text_examples`.
+    """
+    found: list[tuple[str, Example]] = []
+    for text in _held_out(file, whole):
+        opening = _OPENING.match(text)
+        if opening is None or has_gaps(opening[0]):
+            continue
+        prompt = model.tokens.encode(opening[0])
+        window = _window(model, model.tokens.encode(text))
+        if len(prompt) < len(window) and list(window[: len(prompt)]) == prompt:
+            found.append((opening[0], Example(window, len(prompt))))
+        if len(found) == count:
+            break
+    if not found:
+        raise _no_text(file)
+    return found
+
+
+def _held_out(file: Path, whole: bool) -> list[str]:
+    return [text for text in TextSource(file=file).read() if whole or split_of(text) == "test"]
+
+
+def _no_text(file: Path) -> EvaluationError:
+    return EvaluationError(
+        f"{file.name} has no held-out text: add --all-texts if the model was not trained on it."
+    )
 
 
 def _window(model: Model, ids: Sequence[int]) -> tuple[int, ...]:

@@ -2,46 +2,43 @@
 
 Every variant is trained from scratch by the same number of optimiser steps on the same word problems in the same order,
 with the same seeds, and measured on the same held-out problems. What is done is kept, so that a stopped run goes on.
+`--report FILE` writes what the result files of one or both noise processes say as a page, and trains nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
-import statistics
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
 from blockviz.base.command_line import Parser, folder_to_make, sentence, target, whole
 from blockviz.base.writing import complete
+from blockviz.diffusion.bounds import cross_fitted_bound
 from blockviz.diffusion.processes import Process
+from blockviz.training.ablation_report import BASELINE, BOUND, FIXED, SHOWN, document, table
 from blockviz.training.batches import Example, assemble
 from blockviz.training.curriculum import Curriculum
 from blockviz.training.loop import Place, Trainer, train
 from blockviz.training.objective import block_times, corrupt, predict, weighted_loss
 from blockviz.training.recipes import RECIPES, Recipe, Stage
-from blockviz.training.runfiles import RunError
+from blockviz.training.runfiles import STATE, RunError
 from blockviz.training.seams import Seam, Seams, draw_seams, lighter_times
-from blockviz.training.validation import validate
+from blockviz.training.validation import sequence_nats
 
 SIZES = (1, 2, 4, 8, 16, 32, 128)
 MIXTURE = (0.40, 0.06, 0.06, 0.10, 0.24, 0.08, 0.06)
 LEFT_TO_RIGHT = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 ONLY_16 = (0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0)
-BASELINE = "mixture"
 SEAM_BLOCK = 16
-PROBLEMS, DRAWS = 128, 4
-SHOWN = ("B = 1", "B = 4", "B = 16", "B = 128", "log-sum-exp", "seams")
-
-# 97.5% points of Student's t by degrees of freedom.
-_STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+PROBLEMS, DRAWS = 128, 8
+WIDTH, LAYERS, HEADS = 64, 3, 2
 
 
 @dataclass(frozen=True)
@@ -56,7 +53,7 @@ class Variant:
 
 VARIANTS: dict[str, Variant] = {
     BASELINE: Variant("every block size at once, cross-entropy, even noise", {}),
-    "fixed-16": Variant("block size 16 alone", {}, weights=ONLY_16),
+    FIXED: Variant("block size 16 alone", {}, weights=ONLY_16),
     "elbo": Variant("the bound as loss, B = 1 as before", {"losses": ("ce", *["elbo"] * 6)}),
     "curriculum": Variant(
         "noise from heavy (k = 3) to light (k = 0.8)", {"curriculum": Curriculum(3.0, 0.8)}
@@ -90,9 +87,9 @@ def recipe_of(variant: Variant, process: Process, steps: int, seed: int) -> Reci
     return replace(
         base,
         name="ablation",
-        hidden_size=64,
-        n_blocks=3,
-        n_heads=2,
+        hidden_size=WIDTH,
+        n_blocks=LAYERS,
+        n_heads=HEADS,
         ema_decay=0.99,
         seed=seed,
         **variant.changes,
@@ -102,17 +99,18 @@ def recipe_of(variant: Variant, process: Process, steps: int, seed: int) -> Reci
 def measure(trainer: Trainer) -> dict[str, float]:
     """Nats per token of the averaged weights on the held-out problems, by block size and for the whole mixture.
 
-    "seams" is the cross-entropy of rows that each have a seam, at block size `SEAM_BLOCK`.
+    The mixture's bound is cross-fitted (`bounds.cross_fitted_bound`): noise cannot make it look too good. "seams" is
+    the cross-entropy of rows that each have a seam, at block size `SEAM_BLOCK`.
     """
     examples = trainer.corpus.validation(PROBLEMS)
-    # The mixture's bound is that of the baseline's weights, whatever a variant was trained with.
-    judge = replace(
-        trainer.recipe, stages=(replace(trainer.recipe.stages[-1], block_weights=MIXTURE),), seed=0
-    )
     with trainer.averaged() as net, torch.inference_mode():
-        result = validate(net, trainer.process, judge, examples, trainer.end_id, draws=DRAWS)
-        figures = {f"B = {size}": value for size, value in result.nll.items()}
-        figures["log-sum-exp"] = result.log_sum_exp
+        found = sequence_nats(
+            net, trainer.process, replace(trainer.recipe, seed=0), examples, trainer.end_id, draws=DRAWS
+        )
+        nats = found.nats.mean(dim=0).sum(dim=0) / found.tokens
+        figures = {f"B = {size}": float(nats[i]) for i, size in enumerate(trainer.recipe.block_sizes)}
+        # With the baseline's weights, whatever a variant was trained with.
+        figures[BOUND] = float(cross_fitted_bound(found.nats, MIXTURE).sum()) / found.tokens
         figures["seams"] = _seam_loss(trainer, examples)
     return figures
 
@@ -146,10 +144,13 @@ def _seam_loss(trainer: Trainer, examples: list[Example]) -> float:
 def run_all(
     names: Sequence[str], process: Process, steps: int, seeds: int, out: Path, results: Path
 ) -> dict[str, Any]:
-    """Train and measure what `results` does not hold yet; returns its content, saved after each run."""
+    """Train and measure what `results` does not hold yet; returns its content, saved after each run.
+
+    A run that was stopped goes on from its state, and one that has ended is not made again but measured.
+    """
     content: dict[str, Any] = {"process": process, "steps": steps, "figures": {}}
     if results.exists():
-        content = json.loads(results.read_text(encoding="utf-8"))
+        content = read_results(results)
         if (content["process"], content["steps"]) != (process, steps):
             raise RunError(
                 f"{results} holds runs of {content['steps']} steps with {content['process']} noise"
@@ -157,55 +158,58 @@ def run_all(
     for seed in range(seeds):
         for name in names:
             done = content["figures"].setdefault(name, {})
-            if str(seed) in done:
+            if set(SHOWN) <= done.get(str(seed), {}).keys():
                 continue
             recipe = recipe_of(VARIANTS[name], process, steps, seed)
+            run = out / process / f"{name}-{seed}"
             place = Place(0, 1, torch.device("cpu"))
-            trainer = train(
-                recipe, out / f"{name}-{seed}", place, validate_every=steps + 1, validation_rows=1
-            )
+            resume = (run / STATE).exists()
+            trainer = train(recipe, run, place, resume=resume, validate_every=steps + 1, validation_rows=1)
             done[str(seed)] = measure(trainer)
             with complete(results) as part:
                 part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return content
 
 
-def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and half the width of its 95% interval (Student's t); NaN for one value."""
-    mean = statistics.fmean(values)
-    if len(values) < 2:
-        return mean, math.nan
-    spread = statistics.stdev(values) / math.sqrt(len(values))
-    return mean, _STUDENT.get(len(values) - 1, 1.96) * spread
-
-
-def markdown(content: Mapping[str, Any]) -> str:
-    """The report: the baseline's figures, and every variant's paired differences from them."""
-    figures = content["figures"]
-    seeds = sorted(figures[BASELINE], key=int)
-    lines = [
-        "| variant | seeds | " + " | ".join(SHOWN) + " |",
-        "| --- | --- |" + " --- |" * len(SHOWN),
-        f"| **{BASELINE}** | {len(seeds)} | "
-        + " | ".join(_cell(*interval([figures[BASELINE][s][key] for s in seeds])) for key in SHOWN)
-        + " |",
-    ]
-    for name, runs in figures.items():
-        both = [seed for seed in seeds if seed in runs]
-        if name == BASELINE or not both:
-            continue
-        differences = (
-            interval([runs[seed][key] - figures[BASELINE][seed][key] for seed in both]) for key in SHOWN
+def read_results(path: Path) -> dict[str, Any]:
+    """The content of a result file; raises RunError where it is none."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        shaped = (
+            content["process"] in get_args(Process)
+            and isinstance(content["steps"], int)
+            and all(isinstance(runs, dict) for runs in content["figures"].values())
+            and content["figures"].keys() <= VARIANTS.keys()
         )
-        lines.append(
-            f"| {name} | {len(both)} | " + " | ".join(_cell(*pair, sign="+") for pair in differences) + " |"
-        )
-    words = [f"- **{name}**: {VARIANTS[name].words}." for name in figures]
-    return "\n".join([*lines, "", *words]) + "\n"
+    except FileNotFoundError:
+        raise RunError(f"there is no file {path}") from None
+    except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError):
+        shaped = False
+    if not shaped:
+        raise RunError(f"{path} holds no results of this command")
+    return dict(content)
 
 
-def _cell(mean: float, half: float, sign: str = "") -> str:
-    return f"{mean:{sign}.3f}" + ("" if math.isnan(half) else f" ± {half:.3f}")
+def write_report(results: Sequence[Path], report: Path) -> None:
+    """Write the page that says what the result files show; raises RunError where one has no whole run of both."""
+    contents = [read_results(path) for path in results]
+    for path, content in zip(results, contents, strict=True):
+        figures = content["figures"]
+        runs = [run for name in figures for run in figures[name].values()]
+        if not figures.get(BASELINE) or any(not set(SHOWN) <= run.keys() for run in runs):
+            raise RunError(
+                f"{path} lacks figures: run the command with its --process and --steps again to measure them"
+            )
+    if len({content["process"] for content in contents}) < len(contents):
+        raise RunError("the result files are of the same noise process")
+    base = recipe_of(VARIANTS[BASELINE], "uniform", contents[0]["steps"], 0)
+    setting = (
+        f"The networks have {LAYERS} layers of width {WIDTH} and a canvas of {base.canvas}, a step {base.batch} "
+        f"sequences; measured on {PROBLEMS} held-out problems with {DRAWS} noise draws each."
+    )
+    words = {name: variant.words for name, variant in VARIANTS.items()}
+    with complete(report) as part:
+        part.write_text(document(contents, words, setting), encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -220,18 +224,40 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--out", type=folder_to_make, default=Path("runs/ablation"), help="folder of the runs"
     )
-    parser.add_argument("--results", type=target, help="JSON file of the figures (default in the folder)")
+    parser.add_argument(
+        "--results",
+        type=target,
+        nargs="+",
+        help="JSON file of the figures (default PROCESS.json in the folder; for --report all there are)",
+    )
+    parser.add_argument("--report", type=target, metavar="FILE", help="write the page of the results")
     options: argparse.Namespace = parser.parse_args(arguments)
-    names = [BASELINE, *(name for name in options.variants or VARIANTS if name != BASELINE)]
-    options.out.mkdir(parents=True, exist_ok=True)
-    results = options.results or options.out / f"{options.process}.json"
     try:
-        content = run_all(names, options.process, options.steps, options.seeds, options.out, results)
+        print(_report(options) if options.report is not None else _run(options))
     except (RunError, OSError) as error:
         sys.stderr.write(sentence(str(error)))
         return 2
-    print(markdown(content))
     return 0
+
+
+def _report(options: argparse.Namespace) -> Path:
+    files = options.results or [
+        path for process in get_args(Process) if (path := options.out / f"{process}.json").exists()
+    ]
+    if not files:
+        raise RunError(f"there are no results in {options.out}")
+    write_report(files, options.report)
+    return Path(options.report)
+
+
+def _run(options: argparse.Namespace) -> str:
+    if options.results is not None and len(options.results) > 1:
+        raise RunError("the figures of a run go into one file: name one with --results")
+    names = [BASELINE, *(name for name in options.variants or VARIANTS if name != BASELINE)]
+    options.out.mkdir(parents=True, exist_ok=True)
+    results = options.results[0] if options.results else options.out / f"{options.process}.json"
+    content = run_all(names, options.process, options.steps, options.seeds, options.out, results)
+    return table(content, {name: variant.words for name, variant in VARIANTS.items()})
 
 
 if __name__ == "__main__":

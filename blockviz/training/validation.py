@@ -30,7 +30,55 @@ class Validation:
     ar_exact: float
 
 
+@dataclass(frozen=True)
+class Draws:
+    """NLL or bound in nats summed over each sequence, `nats` float64 `[draws, N, sizes]`, one entry per noise draw.
+
+    `exact` bool `[N]`: every token is the AR mode's first choice. `tokens` counted in all sequences.
+    """
+
+    nats: Tensor
+    exact: Tensor
+    tokens: int
+
+
 @torch.inference_mode()
+def sequence_nats(
+    net: BlockDiT,
+    process: Masked | Uniform,
+    recipe: Recipe,
+    examples: list[Example],
+    end_id: int,
+    *,
+    draws: int = 1,
+    rows: int = 64,
+) -> Draws:
+    """What each example costs at each block size with fixed noise, `rows` sequences at a time; B = 1 is drawn once."""
+    device = next(net.parameters()).device
+    counts = sum(len(example.tokens) - example.prompt_length for example in examples)
+    nats = torch.zeros(draws, len(examples), len(recipe.block_sizes), dtype=torch.float64)
+    exact = torch.zeros(len(examples), dtype=torch.bool)
+    for column, size in enumerate(recipe.block_sizes):
+        generator = torch.Generator().manual_seed(recipe.seed + size)
+        for first in range(0, len(examples), rows):
+            chunk = examples[first : first + rows]
+            place = slice(first, first + len(chunk))
+            streams = assemble(
+                chunk, [size] * len(chunk), [False] * len(chunk), recipe.canvas, end_id, device
+            )
+            counted = streams.target & ~streams.tail
+            for draw in range(1 if size == 1 else draws):
+                nll, right = _token_nll(net, process, recipe, streams, generator)
+                nats[draw, place, column] = (
+                    torch.where(counted, nll, torch.zeros_like(nll)).sum(dim=1).double().cpu()
+                )
+            if size == 1:
+                exact[place] = (right | ~counted).all(dim=1).cpu()
+        if size == 1:
+            nats[1:, :, column] = nats[0, :, column]
+    return Draws(nats, exact, counts)
+
+
 def validate(
     net: BlockDiT,
     process: Masked | Uniform,
@@ -42,35 +90,14 @@ def validate(
     rows: int = 64,
 ) -> Validation:
     """Evaluate `net` on examples with fixed noise, averaged over `draws`, `rows` sequences at a time."""
-    device = next(net.parameters()).device
-    counts = torch.tensor([len(example.tokens) - example.prompt_length for example in examples])
-    totals = torch.zeros(len(examples), len(recipe.block_sizes), dtype=torch.float64)
-    exact = torch.zeros(len(examples), dtype=torch.bool)
-    for column, size in enumerate(recipe.block_sizes):
-        generator = torch.Generator().manual_seed(recipe.seed + size)
-        for first in range(0, len(examples), rows):
-            chunk = examples[first : first + rows]
-            place = slice(first, first + len(chunk))
-            streams = assemble(
-                chunk, [size] * len(chunk), [False] * len(chunk), recipe.canvas, end_id, device
-            )
-            counted = streams.target & ~streams.tail
-            for _ in range(1 if size == 1 else draws):
-                nll, right = _token_nll(net, process, recipe, streams, generator)
-                totals[place, column] += (
-                    torch.where(counted, nll, torch.zeros_like(nll)).sum(dim=1).double().cpu()
-                )
-            if size == 1:
-                exact[place] = (right | ~counted).all(dim=1).cpu()
-            else:
-                totals[place, column] /= draws
-    tokens = counts.sum().item()
+    found = sequence_nats(net, process, recipe, examples, end_id, draws=draws, rows=rows)
+    totals = found.nats.mean(dim=0)
     weights = recipe.stages[-1].block_weights
     return Validation(
-        nll={size: totals[:, i].sum().item() / tokens for i, size in enumerate(recipe.block_sizes)},
-        log_sum_exp=log_sum_exp_bound(totals, weights).sum().item() / tokens,
-        jensen=jensen_bound(totals, weights).sum().item() / tokens,
-        ar_exact=exact.float().mean().item(),
+        nll={size: totals[:, i].sum().item() / found.tokens for i, size in enumerate(recipe.block_sizes)},
+        log_sum_exp=log_sum_exp_bound(totals, weights).sum().item() / found.tokens,
+        jensen=jensen_bound(totals, weights).sum().item() / found.tokens,
+        ar_exact=found.exact.float().mean().item(),
     )
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from blockviz.diffusion.bounds import (
     check_weights,
     cross_entropy,
+    cross_fitted_bound,
     jensen_bound,
     log_sum_exp_bound,
     perplexity,
@@ -99,6 +100,35 @@ def test_a_member_without_weight_has_no_say():
     nll = torch.tensor([[7.0, torch.inf]])
     assert log_sum_exp_bound(nll, [1.0, 0.0]).item() == pytest.approx(7.0)
     assert jensen_bound(nll, [1.0, 0.0]).item() == pytest.approx(7.0)
+
+
+def test_cross_fitting_exact_figures_gives_the_log_sum_exp():
+    nll = torch.tensor([[10.0, 12.0, 11.0], [7.0, 7.0, 90.0]], dtype=torch.float64)
+    weights = [0.5, 0.25, 0.25]
+    torch.testing.assert_close(
+        cross_fitted_bound(nll.expand(3, 2, 3), weights), log_sum_exp_bound(nll, weights)
+    )
+
+
+def test_noise_flatters_the_log_sum_exp_and_not_the_cross_fitted_bound():
+    true = torch.full((5000, 4), 50.0, dtype=torch.float64)
+    noise = torch.randn(4, 5000, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    draws = true + 10 * noise
+    draws[:, :, 0] = 50.0
+    weights = [0.25] * 4
+    exact = log_sum_exp_bound(true, weights).mean().item()
+    assert exact == pytest.approx(50.0)
+    assert log_sum_exp_bound(draws.mean(dim=0), weights).mean().item() < exact - 1
+    fitted = cross_fitted_bound(draws, weights).mean().item()
+    # q leans to members that only looked good: their true cost is 50, and the leaning itself costs up to log 4.
+    assert exact - 0.3 < fitted < exact + math.log(4)
+
+
+def test_a_member_without_weight_has_no_say_in_cross_fitting():
+    draws = torch.tensor([[[7.0, torch.inf]], [[9.0, torch.inf]]])
+    assert cross_fitted_bound(draws, [1.0, 0.0]).item() == pytest.approx(8.0)
+    with pytest.raises(ValueError, match="at least two draws, not 1"):
+        cross_fitted_bound(draws[:1], [1.0, 0.0])
 
 
 @pytest.mark.parametrize(

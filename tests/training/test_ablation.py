@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from blockviz.training import ablation, loop
-from blockviz.training.ablation import BASELINE, SHOWN, VARIANTS, interval, main, markdown, recipe_of
+from blockviz.training.ablation import BASELINE, SHOWN, VARIANTS, main, recipe_of
 from blockviz.training.recipes import FINAL_RATE
 
 
@@ -37,7 +37,7 @@ def test_the_command_trains_measures_and_goes_on(
     monkeypatch.setattr(
         ablation, "recipe_of", lambda *given: replace(whole(*given), hidden_size=16, n_blocks=1, batch=4)
     )
-    for name, value in (("PROBLEMS", 2), ("DRAWS", 1)):
+    for name, value in (("PROBLEMS", 2), ("DRAWS", 2)):
         monkeypatch.setattr(ablation, name, value)
     for plot in ("plot_losses", "plot_noise"):
         monkeypatch.setattr(loop, plot, lambda folder: folder)
@@ -55,18 +55,57 @@ def test_the_command_trains_measures_and_goes_on(
     assert "| overlay | 2 |" in capsys.readouterr().out
     assert main(["--steps", "9", *arguments[2:]]) == 2
     assert "holds runs of 8 steps" in capsys.readouterr().err
+    # A run that has ended is measured again, not made again.
+    made = (tmp_path / "uniform" / "mixture-0" / "state.safetensors").stat().st_mtime_ns
+    second["figures"][BASELINE]["0"].pop("mixture bound")
+    (tmp_path / "uniform.json").write_text(json.dumps(second))
+    assert main(arguments) == 0
+    assert json.loads((tmp_path / "uniform.json").read_text())["figures"][BASELINE]["0"] == pytest.approx(
+        first["figures"][BASELINE]["0"]
+    )
+    assert (tmp_path / "uniform" / "mixture-0" / "state.safetensors").stat().st_mtime_ns == made
+    report = tmp_path / "ABLATIONS.md"
+    capsys.readouterr()
+    assert main(["--report", str(report), "--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"{report}\n"
+    text = report.read_text()
+    assert "## Uniform noise, 8 steps" in text
+    assert "| overlay | 2 |" in text
+    assert "--process uniform --steps 8 --seeds 2`" in text
 
 
-def test_differences_are_paired_by_seed() -> None:
-    base = {str(seed): dict.fromkeys(SHOWN, 1.0 + seed) for seed in range(3)}
-    other = {str(seed): dict.fromkeys(SHOWN, 1.5 + seed) for seed in range(3)}
-    text = markdown({"figures": {BASELINE: base, "elbo": other}})
-    assert "| **mixture** | 3 | 2.000 ± 2.484 |" in text
-    assert "| elbo | 3 | +0.500 ± 0.000 |" in text
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "here is no file"),
+        ("{", "holds no results"),
+        ('{"process": "uniform", "steps": 8, "figures": {"other": {}}}', "holds no results"),
+        ('{"process": "pink", "steps": 8, "figures": {}}', "holds no results"),
+        ('{"process": "uniform", "steps": 8, "figures": {}}', "lacks figures"),
+        (
+            '{"process": "uniform", "steps": 8, "figures": {"mixture": {"0": {"B = 1": 1.0}}}}',
+            "lacks figures",
+        ),
+    ],
+)
+def test_what_is_no_result_file_is_said(
+    content: str | None, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "results.json"
+    if content is not None:
+        path.write_text(content)
+    assert main(["--report", str(tmp_path / "report.md"), "--results", str(path)]) == 2
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "report.md").exists()
 
 
-def test_the_interval_is_students() -> None:
-    mean, half = interval([1.0, 2.0, 3.0])
-    assert mean == 2.0
-    assert half == pytest.approx(4.303 / 3**0.5, rel=1e-3)
-    assert math.isnan(interval([1.0])[1])
+def test_two_files_of_one_process_are_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = dict.fromkeys(SHOWN, 1.0)
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"process": "masked", "steps": 8, "figures": {BASELINE: {"0": run}}}))
+    assert main(["--report", str(tmp_path / "report.md"), "--results", str(path), str(path)]) == 2
+    assert "same noise process" in capsys.readouterr().err
+    assert main(["--results", str(path), str(path)]) == 2
+    assert "one with --results" in capsys.readouterr().err
+    assert main(["--report", str(tmp_path / "report.md"), "--out", str(tmp_path / "none")]) == 2
+    assert "no results" in capsys.readouterr().err
