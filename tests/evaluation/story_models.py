@@ -58,11 +58,12 @@ def story_model(
     size = tokens.vocab_size + (process == "masked")
     net = BlockDiT(NetworkConfig(16, 1, 2, length, size, x0_causal=x0_causal))
     generator = torch.Generator().manual_seed(seed)
+    net.initialise(generator)
     with torch.no_grad():
         for parameter in net.parameters():
             if parameter.dim() > 1:
                 parameter.copy_(torch.randn(parameter.shape, generator=generator) * 0.4)
-        net.output_layer.linear.bias[tokens.end_id] = 4.5
+        net.output_layer.linear.bias[tokens.end_id] = 3.5
     info = ModelInfo(
         process=process,
         vocab_size=size,
