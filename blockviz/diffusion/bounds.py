@@ -112,12 +112,11 @@ def cross_fitted_bound(draws: torch.Tensor, weights: Sequence[float]) -> torch.T
     count = len(draws)
     if count < 2:
         raise ValueError(f"cross-fitting needs at least two draws, not {count}")
-    log_w = torch.log(_weights_for(draws, weights))
+    w = _weights_for(draws, weights)
+    draws, log_w = draws[..., w > 0], torch.log(w[w > 0])
     others = (draws.sum(dim=0) - draws) / (count - 1)
     log_q = torch.log_softmax(log_w - others, dim=-1)
-    q = log_q.exp()
-    terms = torch.where(q > 0, q * (draws + log_q - log_w), torch.zeros_like(q))
-    return terms.sum(dim=-1).mean(dim=0)
+    return (log_q.exp() * (draws + log_q - log_w)).sum(dim=-1).mean(dim=0)
 
 
 def perplexity(nll_sum: float, tokens: int) -> float:
