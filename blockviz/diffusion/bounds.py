@@ -102,21 +102,27 @@ def jensen_bound(nll: torch.Tensor, weights: Sequence[float]) -> torch.Tensor:
 
 
 def cross_fitted_bound(draws: torch.Tensor, weights: Sequence[float]) -> torch.Tensor:
-    """An estimate in nats per sequence, [N], whose mean is never below the log-sum-exp bound: `draws` [D, N, K].
+    """Estimates in nats per sequence, [D, N], whose mean is never below the log-sum-exp bound: `draws` [D, N, K].
 
     The log-sum-exp of noisy estimates is too low on average, since noise makes one member or another look good. For any
     shares q the bound is at most `sum_k q_k (nll_k + log q_k - log w_k)`, the variational form of the log-sum-exp. So q
-    is fitted to all draws but one, used on that one, which it does not depend on, and the mean over draws is taken.
-    Raises ValueError for fewer than two draws, otherwise as `log_sum_exp_bound`.
+    is fitted to all draws but one and used on that one, which it does not depend on: one estimate per draw. How q is
+    fitted decides how close they come: a member counts as dearer by half the variance of its mean, which is by how much
+    the log-sum-exp would flatter it. Raises ValueError for fewer than two draws, otherwise as
+    `log_sum_exp_bound`.
     """
     count = len(draws)
     if count < 2:
         raise ValueError(f"cross-fitting needs at least two draws, not {count}")
     w = _weights_for(draws, weights)
     draws, log_w = draws[..., w > 0], torch.log(w[w > 0])
-    others = (draws.sum(dim=0) - draws) / (count - 1)
-    log_q = torch.log_softmax(log_w - others, dim=-1)
-    return (log_q.exp() * (draws + log_q - log_w)).sum(dim=-1).mean(dim=0)
+    estimates = []
+    for draw in range(count):
+        others = torch.cat([draws[:draw], draws[draw + 1 :]])
+        doubt = others.var(dim=0) / (count - 1) if count > 2 else torch.zeros_like(others[0])
+        log_q = torch.log_softmax(log_w - others.mean(dim=0) - doubt / 2, dim=-1)
+        estimates.append((log_q.exp() * (draws[draw] + log_q - log_w)).sum(dim=-1))
+    return torch.stack(estimates)
 
 
 def perplexity(nll_sum: float, tokens: int) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from blockviz.diffusion.bounds import jensen_bound, log_sum_exp_bound, perplexity
+from blockviz.diffusion.bounds import cross_fitted_bound, jensen_bound, perplexity
 from blockviz.evaluation.accuracy import EvaluationError
 from blockviz.models.checkpoint import Model
 from blockviz.training.batches import Example, assemble
@@ -43,7 +43,7 @@ class Likelihood:
     """The figures over `sequences` texts with `tokens` counted tokens, `draws` noise draws each.
 
     `log_sum_exp` and `jensen` are the mixture's bounds in nats per token, with the Monte-Carlo standard errors. The
-    log-sum-exp of noisy estimates lies too low; the jackknife over the draws takes that bias out to first order.
+    log-sum-exp of noisy estimates lies too low; cross-fitted it lies at the bound or above it (`cross_fitted_bound`).
     `between` is the standard error that another sample of texts would leave at the first block size.
     """
 
@@ -93,7 +93,7 @@ def likelihood(
             nats[1:, :, column] = nats[0, :, column]
     total = int(counts.sum().item())
     each = nats.sum(dim=1) / total  # [draws, sizes]
-    lse, lse_error = _jackknife(nats, lambda mean: float(log_sum_exp_bound(mean, weights).sum()) / total)
+    log_sum_exp = cross_fitted_bound(nats, weights).sum(dim=1) / total  # [draws]
     jensen = each @ torch.tensor(weights, dtype=torch.float64)
     first_size = nats.mean(dim=0)[:, 0]
     return Likelihood(
@@ -101,8 +101,8 @@ def likelihood(
             _size(size, float(each[:, column].mean()), _error(each[:, column]), total)
             for column, size in enumerate(sizes)
         ),
-        log_sum_exp=lse,
-        log_sum_exp_error=lse_error,
+        log_sum_exp=float(log_sum_exp.mean()),
+        log_sum_exp_error=_error(log_sum_exp),
         jensen=float(jensen_bound(nats.mean(dim=0), weights).sum()) / total,
         jensen_error=_error(jensen),
         between=_between(first_size, counts),
@@ -146,15 +146,3 @@ def _between(nats: Tensor, counts: Tensor) -> float:
         return math.nan
     rest = nats - counts * (nats.sum() / counts.sum())
     return float(rest.std() * math.sqrt(len(rest)) / counts.sum())
-
-
-def _jackknife(nats: Tensor, figure: Callable[[Tensor], float]) -> tuple[float, float]:
-    """`figure` of the mean over draws with its bias of order 1/draws removed, and its standard error."""
-    draws = len(nats)
-    whole = figure(nats.mean(dim=0))
-    total = nats.sum(dim=0)
-    without = torch.tensor(
-        [figure((total - nats[draw]) / (draws - 1)) for draw in range(draws)], dtype=torch.float64
-    )
-    estimate = draws * whole - (draws - 1) * float(without.mean())
-    return estimate, float(((draws - 1) / draws * ((without - without.mean()) ** 2).sum()).sqrt())

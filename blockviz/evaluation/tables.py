@@ -55,13 +55,12 @@ def likelihood_markdown(name: str, result: Likelihood) -> str:
     ]
     mixed = len(result.sizes) > 1
     for label, value, error in (
-        ("mixture, log-sum-exp", result.log_sum_exp, result.log_sum_exp_error),
-        ("mixture, Jensen", result.jensen, result.jensen_error),
+        ("log-sum-exp", result.log_sum_exp, result.log_sum_exp_error),
+        ("Jensen", result.jensen, result.jensen_error),
     ):
         if mixed:
-            body.append(
-                [label, f"{value:.4f} ± {error:.4f}", f"{math.exp(value):.3f}", "upper bound, per sequence"]
-            )
+            kind = "upper bound, per sequence" + (", cross-fitted" if label == "log-sum-exp" else "")
+            body.append([f"mixture, {label}", f"{value:.4f} ± {error:.4f}", f"{math.exp(value):.3f}", kind])
     exact = all(size.exact for size in result.sizes)
     drawn = "" if exact else f"; {result.draws} noise draws a text, ± their standard error"
     lines = [

@@ -110,7 +110,7 @@ def measure(trainer: Trainer) -> dict[str, float]:
         nats = found.nats.mean(dim=0).sum(dim=0) / found.tokens
         figures = {f"B = {size}": float(nats[i]) for i, size in enumerate(trainer.recipe.block_sizes)}
         # With the baseline's weights, whatever a variant was trained with.
-        figures[BOUND] = float(cross_fitted_bound(found.nats, MIXTURE).sum()) / found.tokens
+        figures[BOUND] = float(cross_fitted_bound(found.nats, MIXTURE).mean(dim=0).sum()) / found.tokens
         figures["seams"] = _seam_loss(trainer, examples)
     return figures
 
