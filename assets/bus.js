@@ -28,6 +28,8 @@
       this.head = new BlockViz.Head(this);
       this._rested = 0;
       this._led = null;
+      this._begun = null;
+      BlockViz.haste.join(this);
     }
 
     join(list, member) {
@@ -204,6 +206,7 @@
     /** A player has more passes; `fresh` says that it began another run. */
     grown(player, fresh) {
       if (fresh) {
+        this._begun = player;
         this.playing = false;
         this._owed = 0;
         if (player.live) this.follow = true;
@@ -235,6 +238,10 @@
       for (const player of this.players) player.drawViews(until);
       for (const transport of this.transports) transport.draw();
       for (const player of this.players) player.canvas.follow();
+      if (this._begun && this._begun.shown > 0) {
+        this._begun = null;
+        BlockViz.haste.met();
+      }
       if (this.playing || this.head.behind) this.redraw();
     }
 

@@ -24,9 +24,10 @@
       }
     }
 
-    /** A view and where it stands: `drawn` is the pass it shows, `due` that it has not been given the run as it is now. */
+    /** A view and where it stands: `drawn` is the pass it shows, `due` that it has not been given the run as it is now, `cost` and
+        `loading` the milliseconds that a drawing and that giving it the run took last. */
     add(name, mount, it) {
-      this.all.push({ name, mount, it, drawn: -1, due: false, seen: false, at: 0, cost: 0 });
+      this.all.push({ name, mount, it, drawn: -1, due: false, seen: false, at: 0, cost: 0, loading: Infinity });
     }
 
     destroy() {
@@ -67,10 +68,13 @@
     /** The run has more passes, or is another: every view is to be given it, with this scale. */
     load(scale) {
       this._scale = scale;
+      const { id } = this.player.run;
       for (const view of this.all) {
         view.drawn = -1;
         view.due = true;
+        if (id !== this._id) view.loading = Infinity; // what another run costs nobody knows
       }
+      this._id = id;
     }
 
     /** Which views are on screen: asked before anything is written in a frame. */
@@ -80,7 +84,10 @@
 
     /** In the frame of the canvas: the views that are quick. The others wait until it has been painted. */
     draw(until) {
-      this._draw((view) => view.cost <= HEAVY_MS && performance.now() + view.cost < until);
+      this._draw((view) => {
+        const cost = view.cost + (view.due ? view.loading : 0);
+        return cost <= HEAVY_MS && performance.now() + cost < until;
+      });
       if (this._late()) this._after();
     }
 
@@ -88,9 +95,13 @@
       if (!this._viewing) this._viewing = setTimeout(() => this._drawLate(), 0);
     }
 
-    /** After the frame; while something moves, a frame passes between two views that take long. */
+    /** After the frame, unless passes wait for the next one; while something moves, a frame passes between two views that take long. */
     _drawLate() {
       this._viewing = 0;
+      if (BlockViz.haste.holds()) {
+        requestAnimationFrame(() => this._after());
+        return;
+      }
       const { moving } = this.player.bus;
       const until = performance.now() + (moving ? 0 : BUDGET_MS);
       let first = true;
@@ -120,10 +131,14 @@
     }
 
     _drawOne(view) {
-      const begun = performance.now();
+      let begun = performance.now();
       const { run, shown } = this.player;
       try {
-        if (view.due) view.it.load(run, this._scale);
+        if (view.due) {
+          view.it.load(run, this._scale);
+          view.loading = performance.now() - begun;
+          begun += view.loading;
+        }
         view.due = false;
         view.drawn = shown;
         view.it.draw(run, shown);

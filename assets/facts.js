@@ -58,11 +58,13 @@
       const blocks = run.blockCount;
       const widest = { pass: passes, passes, block: blocks, blocks, nfe: most[0] + most[1], denoise: most[0], verify: most[1] };
       Object.assign(widest, { alpha_t: "0.88", alpha_s: "0.88", cached: run.length, ms: "88.8", rate: "0.88" });
-      for (const fact of this.facts) fact.style.minWidth = "";
+      const parts = [...this.facts, this.chip];
+      for (const part of parts) part.style.minWidth = "";
       for (const [name, text] of Object.entries(widest)) BlockViz.write(this.values[name], String(text));
+      BlockViz.write(this.chip, `${BlockViz.WORDS.phase.renoise} · step ${(run.header.settings && run.header.settings.steps) || 8}`);
       const em = parseFloat(getComputedStyle(this.node).fontSize);
-      const widths = this.facts.map((fact) => fact.getBoundingClientRect().width);
-      this.facts.forEach((fact, i) => (fact.style.minWidth = (widths[i] / em).toFixed(2) + "em"));
+      const widths = parts.map((part) => part.getBoundingClientRect().width);
+      parts.forEach((part, i) => (part.style.minWidth = (widths[i] / em).toFixed(2) + "em"));
     }
 
     draw(run, k, tag) {

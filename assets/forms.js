@@ -197,7 +197,10 @@
       busy = running;
       stopping = stopping && running;
       if (running) silence.heard();
-      else silence.end(options.group);
+      else {
+        silence.end(options.group);
+        BlockViz.haste.met();
+      }
       go.disabled = running || !spec.models.length;
       stop.disabled = !running || stopping;
       root.dataset.running = String(running);
@@ -216,6 +219,7 @@
       if (byLink !== true) notice.textContent = "";
       status.textContent = spec.words.starting;
       settle(true);
+      BlockViz.haste.await();
       send("generate", read());
       showScreen();
     }

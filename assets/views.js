@@ -13,6 +13,7 @@
   const REST_MS = 90; // so long after the last step Plotly draws what a view has shown by itself
   const LIVE_REST_MS = 800; // of a run that grows, which does not rest before it ends
   const DECODE_MS = 120; // a browser may take this long to show a new picture of Plotly's
+  const LOOK_MS = 40; // so often it is asked whether passes still wait for their frame
 
   const fill = (words, values) => words.replace(/\{(\w+)\}/g, (all, name) => (name in values ? values[name] : all));
   // A pair of dollars is a formula wherever MathJax is loaded.
@@ -200,7 +201,13 @@
     behind() {
       this._behind = true;
       clearTimeout(this._resting);
-      this._resting = setTimeout(() => this.settle(), this.run.end ? REST_MS : LIVE_REST_MS);
+      this._resting = setTimeout(() => this._rest(), this.run.end ? REST_MS : LIVE_REST_MS);
+    }
+
+    /** Plotly would hold up what moves. */
+    _rest() {
+      if (BlockViz.haste.moving || BlockViz.haste.holds()) this._resting = setTimeout(() => this._rest(), REST_MS);
+      else this.settle();
     }
 
     /** Let Plotly catch up now; `bare` takes away at once what lies over its picture. */
@@ -278,7 +285,12 @@
       const wait = Math.max(QUICKEST_MS, this._cost * this.slowest) - (performance.now() - this._loadedAt);
       clearTimeout(this._later);
       if (fresh || run.end || wait <= 0) this._load(fresh);
-      else this._later = setTimeout(() => this._load(false), wait);
+      else this._later = setTimeout(() => this._loadLater(), wait);
+    }
+
+    _loadLater() {
+      if (BlockViz.haste.holds()) this._later = setTimeout(() => this._loadLater(), LOOK_MS);
+      else this._load(false);
     }
 
     _load(fresh) {

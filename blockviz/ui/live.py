@@ -16,6 +16,8 @@ from blockviz.ui.sessions import Turns
 
 UPDATE_SECONDS = 0.045
 """At most about 22 updates a second: more would only queue up in the browser."""
+FIRST_PASSES = 2
+"""So many passes of every run are shown at once: the start, which costs nothing, and the first network call."""
 DOUBLING_SIZE = 200_000
 """Characters of text at which updates come half as often: Gradio compares the whole value in the browser each time."""
 
@@ -64,16 +66,18 @@ class LiveRun:
 def follow(runs: list[LiveRun], seconds: float = UPDATE_SECONDS) -> Iterator[None]:
     """Advance the runs in turn, pass by pass; yields when the page should be updated, and at the very end.
 
-    The first update comes with the first network pass, so that something moves at once.
+    The start of a run and its first network pass are updates of their own, so that something moves at once. Then one
+    update is due every `seconds`; one that was late makes the next one no later, so that passes that come a little
+    more seldom than that have an update each.
     """
     going = list(runs)
-    updated = 0.0
+    due = 0.0
     while going:
         going = [run for run in going if run.step()]
         now = time.monotonic()
-        begun = all(run.passes >= 1 for run in going)
-        pause = seconds * (1 + sum(run.size for run in runs) / DOUBLING_SIZE)
-        if going and begun and now - updated >= pause:
+        fewest = min((run.passes for run in going), default=0)
+        if fewest and (fewest <= FIRST_PASSES or now >= due):
+            pause = seconds * (1 + sum(run.size for run in runs) / DOUBLING_SIZE)
+            due = max(due, now - pause) + pause
             yield
-            updated = time.monotonic()
     yield

@@ -26,6 +26,7 @@ PLAYER_SCRIPTS = (
     "returns.js",
     "life.js",
     "inspector.js",
+    "haste.js",
     "head.js",
     "clock.js",
     "align.js",

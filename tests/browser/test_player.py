@@ -339,7 +339,7 @@ def test_hover_and_keyboard_tell_the_story_of_a_token(page: Page) -> None:
 def test_a_live_run_is_followed_until_one_looks_back(page: Page) -> None:
     lines = text(fake_run(seed=9)).splitlines(keepends=True)
     feed(page, "".join(lines[:6]))
-    assert state(page)["pass"] == 4
+    page.wait_for_function("BlockViz.state().shown === 4")
     assert state(page)["live"] is True
     feed(page, "".join(lines[:9]))
     page.wait_for_function("BlockViz.state().shown === 7")
@@ -356,6 +356,7 @@ def test_a_live_run_is_followed_until_one_looks_back(page: Page) -> None:
 def test_passes_that_come_together_are_seen_one_by_one(page: Page) -> None:
     lines = text(fake_run(seed=21)).splitlines(keepends=True)
     feed(page, "".join(lines[:4]))
+    page.wait_for_function("BlockViz.state().shown === 2")
     page.evaluate(
         """() => { window.seen = []; const draw = p.canvas.draw.bind(p.canvas);
                    p.canvas.draw = (k) => { window.seen.push(k); draw(k); }; }"""

@@ -100,7 +100,8 @@ def test_a_growing_run_is_drawn_by_every_view_when_it_ends(page: Page) -> None: 
 def test_a_slow_view_does_not_keep_the_canvas_waiting(page: Page) -> None:  # noqa: F811
     trace = fake_run(seed=44)
     with_views(page, trace)
-    page.wait_for_function(DRAWN)
+    page.evaluate("p.show(0)")  # else it plays
+    page.wait_for_function(f"p.shown === 0 && {DRAWN}")
     page.evaluate(
         """() => { const { it } = p.cards.all.find((view) => view.name === "fill"); const draw = it.draw.bind(it);
              window.order = [];

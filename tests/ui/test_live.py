@@ -55,6 +55,25 @@ def test_updates_are_rare_while_nobody_could_see_them(monkeypatch: pytest.Monkey
     assert 2 < updates() < usual <= len(middle) / 4
 
 
+def test_passes_a_little_rarer_than_the_updates_have_an_update_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(live.time, "monotonic", lambda: clock[0])
+    events = small_events()
+    jitter = [0.0, 0.004, -0.003, 0.006, -0.006]
+
+    def paced() -> Any:
+        for i, event in enumerate([*events[:2], *events[2:-1] * 20, events[-1]]):
+            clock[0] = max(clock[0], 100 + 0.05 * i + jitter[i % len(jitter)])
+            yield event
+
+    run = LiveRun(paced(), LineWriter(piece), Turns())
+    seen = []
+    for _ in follow([run], seconds=0.045):
+        clock[0] += 0.02  # what it takes to send one
+        seen.append(run.passes)
+    assert seen[:-1] == list(range(1, run.passes + 1))
+
+
 def test_a_short_run_beside_a_long_one_ends_alone() -> None:
     events = small_events()
     short, long = run_of([*events[:3], events[-1]]), run_of(events)

@@ -77,7 +77,7 @@ def tab(browser: Browser) -> Iterator[tuple[Page, list[str]]]:
     for name in ("theme.css", *STYLES):
         one.add_style_tag(path=ASSETS / name)
     one.add_script_tag(path=PLOTLY)
-    for name in ("dom.js", "pieces.js", "trace.js", *SCRIPTS):
+    for name in ("dom.js", "pieces.js", "trace.js", "haste.js", *SCRIPTS):
         one.add_script_tag(path=ASSETS / name)
     one.add_script_tag(content=PAGE)
     one.evaluate("(templates) => { window.templates = templates; }", templates())
