@@ -1,4 +1,4 @@
-"""What is painted of a live run, with a clock that the test moves: passes as the server sends them, frames as a screen has them."""
+"""What is painted of a live run, by a clock that the test moves: passes as sent, frames as a screen has them."""
 
 from __future__ import annotations
 
@@ -162,7 +162,8 @@ def test_the_words_of_a_pass_never_move_the_canvas(page: Page, width: int) -> No
                const top = (selector) => p.frame.querySelector(selector).getBoundingClientRect().top;
                const left = (name) => p.frame.querySelector(`[data-fact=${name}]`).getBoundingClientRect().left;
                const said = p.frame.querySelector(".bv-story-said").getBoundingClientRect().height;
-               boxes.push([said, top(".bv-grid"), top(".bv-ribbon"), top(".bv-views"), left("nfe"), left("rate")].map(Math.round)); }
+               const tops = [".bv-grid", ".bv-ribbon", ".bv-views"].map(top);
+               boxes.push([said, ...tops, left("nfe"), left("rate")].map(Math.round)); }
              return boxes; }"""
     )
     lines = {said for said, *_ in boxes}
