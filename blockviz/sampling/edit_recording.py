@@ -47,7 +47,7 @@ def record_edit(recorder: Recorder, entry: Pass, touch: Touch) -> Pass:
         segment = window.segment
         here = slice(segment.start - start, segment.stop - start)
         changed = (touch.renoised | touch.forced)[segment.start : segment.stop]
-        np.copyto(window.confidence, columns["confidence"][here], where=changed)
+        window.confidence = np.where(changed, columns["confidence"][here], window.confidence)
     reasons = np.full(stop - start, R["none"], np.uint8)
     reasons[recorder.states[start:stop] == S["prompt"]] = R["prompt"]
     reasons[touch.renoised[start:stop]] = R["renoised"]

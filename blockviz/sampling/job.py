@@ -67,7 +67,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Event:
-    """What just changed. Tensors are the live ones: an observer that keeps them copies them before it asks for more.
+    """What just changed. The canvas is the live one: an observer that keeps it copies it before it asks for more.
 
     `canvas` int64 `[N, L]` is the state after the event; window tensors are `[N, W]` over `segment.start..stop`: `free`
     may be written now, `noise` holds noise, `predicted` was taken from the prediction in this step, `chosen` was

@@ -1,8 +1,8 @@
 """What a run consists of: a header, passes (one recorded state change each), and an end. Knows no torch and no file.
 
-Numbers are rounded to fixed point when a pass is made, so that what is in memory, in a file and on the page is the
-same: probabilities to 1e-4 (those of candidates to 1e-3), nats and scores to 1e-3 (clipped to +-99), alphas to 1e-6,
-milliseconds to 1e-3. Attention weights are kept in 8 bits, see `attention_weights`.
+Numbers are rounded to fixed point (`fixed_point.py`) when a pass is made, so that what is in memory, in a file and on
+the page is the same; alphas to 1e-6, milliseconds to 1e-3. Attention weights are kept in 8 bits, see
+`attention_weights`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from blockviz.sampling.edits import Fork
+from blockviz.sampling.fixed_point import (
+    AR_LOGPROB,
+    CONFIDENCE,
+    ENTROPY,
+    SCORE,
+    SCORE_LIMIT,
+    TOP_SCALE,
+    frozen,
+    on_steps,
+    unscaled,
+)
 from blockviz.sampling.settings import SamplerSettings
 
 FORMAT = 2
@@ -36,10 +47,6 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 STATE_CODE: dict[str, int] = {name: code for code, name in enumerate(STATES)}
 REASON_CODE: dict[str, int] = {name: code for code, name in enumerate(REASONS)}
 
-PROBABILITY_SCALE = 10_000.0
-TOP_SCALE = 1_000.0
-SCORE_SCALE = 1_000.0
-SCORE_LIMIT = 99.0
 ATTENTION_STEPS = 255
 MAX_ATTENTION_CALL = 2 * 2**20
 """Bytes of the attention weights of one network call, so that the line of a pass stays under `trace.MAX_LINE_BYTES`."""
@@ -154,6 +161,8 @@ class End:
 class Pass:
     """One recorded state change. Its arrays are copied, rounded and made read-only: nothing aliases the canvas.
 
+    An array that is read-only and nobody's view is taken as it is: it comes from another pass, or from `fixed_point`.
+
     `tokens` (int32) and `states` (uint8, index into STATES) cover the canvas [L] after the pass. The other arrays cover
     the active window [start, stop), W positions: `reasons` uint8 (index into REASONS); `confidence` (probability) and
     `entropy` (nats) of the latest prediction; `ar_logprob` in nats (NaN unless verified); `score` (NaN unless it
@@ -202,17 +211,20 @@ class Pass:
         put(self, "ms", round(float(self.ms), 3))
         if self.cut is not None:
             put(self, "cut", round(min(max(float(self.cut), -SCORE_LIMIT), SCORE_LIMIT), 3) + 0.0)
-        put(self, "tokens", _copy(self.tokens, np.int32))
-        put(self, "states", _copy(self.states, np.uint8))
-        put(self, "reasons", _copy(self.reasons, np.uint8))
-        put(self, "verify_tokens", _copy(self.verify_tokens, np.int32))
-        for name, values in zip(_FLOAT_FIELDS, _fixed_rows(self), strict=True):
-            put(self, name, values)
-        ids, probs = _candidates(self.top_ids, self.top_probs)
-        put(self, "top_ids", ids)
-        put(self, "top_probs", probs)
-        if self.attention is not None:
-            put(self, "attention", _copy(self.attention, np.uint8))
+        for name, dtype in _WHOLE_FIELDS.items():
+            values = getattr(self, name)
+            if not _final(values, dtype):
+                put(self, name, frozen(np.array(values, dtype=dtype)))
+        for name, steps in _FLOAT_FIELDS.items():
+            values = getattr(self, name)
+            if not _final(values, _FLOAT):
+                put(self, name, on_steps(values, steps))
+        if not (_final(self.top_ids, _INT) and _final(self.top_probs, _FLOAT)):
+            ids, probs = _candidates(self.top_ids, self.top_probs)
+            put(self, "top_ids", ids)
+            put(self, "top_probs", probs)
+        if self.attention is not None and not _final(self.attention, _CODE):
+            put(self, "attention", frozen(np.array(self.attention, dtype=_CODE)))
         self._check_shapes()
 
     def _check_shapes(self) -> None:
@@ -221,7 +233,7 @@ class Pass:
             raise TraceError(f"the window [{self.start}, {self.stop}) lies outside the canvas of {length}.")
         if self.states.shape != (length,):
             raise TraceError(f"states has shape {self.states.shape}, ({length},) expected.")
-        for name in ("reasons", "verify_tokens"):
+        for name in ("reasons", "verify_tokens", *_FLOAT_FIELDS):
             if getattr(self, name).shape != (width,):
                 raise TraceError(f"{name} has shape {getattr(self, name).shape}, ({width},) expected.")
         if self.top_ids.shape != (width, TOP) or self.top_probs.shape != (width, TOP):
@@ -320,10 +332,14 @@ class Pass:
     __hash__ = None  # type: ignore[assignment]  # equal by content, which is arrays
 
 
-_FLOAT_FIELDS = ("confidence", "entropy", "ar_logprob", "score")
-_LOWEST = np.array([[0.0], [-SCORE_LIMIT], [-SCORE_LIMIT], [-SCORE_LIMIT]])
-_HIGHEST = np.array([[1.0], [SCORE_LIMIT], [0.0], [SCORE_LIMIT]])
-_SCALES = np.array([[PROBABILITY_SCALE], [SCORE_SCALE], [SCORE_SCALE], [SCORE_SCALE]])
+_INT, _CODE, _FLOAT = np.dtype(np.int32), np.dtype(np.uint8), np.dtype(np.float32)
+_WHOLE_FIELDS: dict[str, np.dtype[Any]] = {
+    "tokens": _INT,
+    "states": _CODE,
+    "reasons": _CODE,
+    "verify_tokens": _INT,
+}
+_FLOAT_FIELDS = {"confidence": CONFIDENCE, "entropy": ENTROPY, "ar_logprob": AR_LOGPROB, "score": SCORE}
 _PASS_FIELDS: tuple[str, ...] = tuple(entry.name for entry in fields(Pass))
 
 
@@ -336,44 +352,14 @@ def attention_weights(codes: Codes) -> Floats:
     return (codes.astype(np.float32) / np.float32(ATTENTION_STEPS)) ** 2
 
 
-def _copy(values: Any, dtype: type) -> NDArray[Any]:
-    """A read-only copy, or the array itself where it is one already."""
-    if (
+def _final(values: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether this is an array that nobody can change any more, so that passes may share it."""
+    return (
         isinstance(values, np.ndarray)
         and values.dtype == dtype
         and values.base is None
         and not values.flags.writeable
-    ):
-        return values
-    copy: NDArray[Any] = np.array(values, dtype=dtype)
-    copy.flags.writeable = False
-    return copy
-
-
-def _fixed_rows(entry: Pass) -> Floats:
-    """The four float arrays of a pass, clipped and rounded to their steps, as rows [4, W]; -0 becomes 0.
-
-    They are handled together because a pass is recorded every millisecond or two and each numpy call has its price.
-    """
-    rows = (entry.confidence, entry.entropy, entry.ar_logprob, entry.score)
-    shape = (entry.stop - entry.start,)
-    for name, row in zip(_FLOAT_FIELDS, rows, strict=True):
-        if row.shape != shape:
-            raise TraceError(f"{name} has shape {row.shape}, {shape} expected.")
-    steps = np.array(rows, dtype=np.float64)
-    np.minimum(steps, _HIGHEST, out=steps)
-    np.maximum(steps, _LOWEST, out=steps)
-    steps *= _SCALES
-    np.rint(steps, out=steps)
-    return unscaled(steps, _SCALES)
-
-
-def unscaled(steps: NDArray[np.float64], scale: float | NDArray[np.float64]) -> Floats:
-    """Fixed-point steps (float64, NaN allowed) as read-only float32: the one place that maps steps to numbers."""
-    values = ((steps + 0.0) / scale).astype(np.float32)
-    np.copyto(values, np.nan, where=np.isnan(values))  # one NaN, whatever its bits were
-    values.flags.writeable = False
-    return values
+    )
 
 
 def _candidates(ids: Any, probs: Any) -> tuple[Ints, Floats]:
@@ -393,5 +379,4 @@ def _candidates(ids: Any, probs: Any) -> tuple[Ints, Floats]:
         order = np.argsort(-steps, axis=1, kind="stable")
         order_ids = np.take_along_axis(order_ids, order, axis=1)
         steps = np.take_along_axis(steps, order, axis=1)
-    order_ids.flags.writeable = False
-    return order_ids, unscaled(steps, TOP_SCALE)
+    return frozen(order_ids), unscaled(steps, TOP_SCALE)

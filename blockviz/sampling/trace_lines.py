@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 
 from blockviz.sampling.edits import Fork
+from blockviz.sampling.fixed_point import PROBABILITY_SCALE, SCORE_SCALE, TOP_SCALE
 from blockviz.sampling.passes import (
-    PROBABILITY_SCALE,
-    SCORE_SCALE,
     TOP,
-    TOP_SCALE,
     Check,
     End,
     Floats,

@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from blockviz.sampling.fixed_point import SCORE_LIMIT, TOP_SCALE, unscaled
 from blockviz.sampling.json_checks import (
     check_keys,
     load_object,
@@ -29,17 +30,14 @@ from blockviz.sampling.passes import (
     MAX_ATTENTION_RUN,
     PHASES,
     REASONS,
-    SCORE_LIMIT,
     STATES,
     TOP,
-    TOP_SCALE,
     Check,
     End,
     Finished,
     Header,
     Pass,
     TraceError,
-    unscaled,
 )
 from blockviz.sampling.settings import MAX_LENGTH, SettingsError, parse
 from blockviz.sampling.trace_lines import FLOATS, Event

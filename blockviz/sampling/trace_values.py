@@ -10,18 +10,15 @@ from typing import Any
 import numpy as np
 
 from blockviz.sampling.edits import Edit, EditError, Fork
+from blockviz.sampling.fixed_point import PROBABILITY_SCALE, SCORE_LIMIT, SCORE_SCALE, unscaled
 from blockviz.sampling.json_checks import check_keys, refuse, text_of, whole, wholes, word_of
 from blockviz.sampling.passes import (
     MAX_ATTENTION_CALL,
-    PROBABILITY_SCALE,
-    SCORE_LIMIT,
-    SCORE_SCALE,
     VERDICTS,
     Check,
     Floats,
     ModelFacts,
     TraceError,
-    unscaled,
 )
 from blockviz.sampling.settings import SamplerSettings, parse
 from blockviz.sampling.trace_lines import SCALES

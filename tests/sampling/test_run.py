@@ -286,6 +286,23 @@ def test_a_stream_is_a_header_then_passes_then_an_end() -> None:
     assert items[-1].passes == len(items) - 2
 
 
+@pytest.mark.parametrize("process", ["masked", "uniform"])
+@pytest.mark.parametrize("together", [3, 1000])
+def test_passes_recorded_together_are_those_recorded_one_by_one(process: str, together: int) -> None:
+    settings = SamplerSettings(block_size=4, steps=4, corrector="ar_nll")
+    one_by_one, at_once = (
+        [
+            event
+            for event in stream(tiny_model(process), PROMPT, settings, together=count)
+            if isinstance(event, Pass)
+        ]
+        for count in (1, together)
+    )
+    assert len(one_by_one) == len(at_once) > 20
+    for alone, beside in zip(one_by_one, at_once, strict=True):
+        assert alone.same(beside, frozenset({"ms"}))
+
+
 def test_a_run_stops_between_two_passes() -> None:
     asked: list[int] = []
 

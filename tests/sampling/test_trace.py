@@ -45,6 +45,13 @@ def test_passes_are_read_only() -> None:
         entry.k = 3  # type: ignore[misc]
 
 
+def test_what_nobody_can_change_is_shared_and_not_copied() -> None:
+    first = one_pass(confidence=[0.5, 0.25])
+    again = replace(first, step=first.step + 1)
+    for name in ("tokens", "states", "reasons", "confidence", "score", "top_ids", "top_probs"):
+        assert getattr(again, name) is getattr(first, name)
+
+
 def test_numbers_are_rounded_when_they_are_recorded() -> None:
     entry = one_pass(
         alpha_t=0.12345678,
