@@ -96,6 +96,12 @@ def only_plain_fails(traces: tuple[Trace, ...]) -> float | None:
     return 0.0 if wrong(traces[0]) and all(map(all_statements, traces[1:])) else None
 
 
+def second_thoughts_help(traces: tuple[Trace, ...]) -> float | None:
+    """The first seed with which more thrown tokens of the third run came back likelier than less likely."""
+    tally = revisions(traces[2]).tally()
+    return 0.0 if tally.better > tally.worse else None
+
+
 def all_statements(trace: Trace) -> bool:
     """Whether everything that the checker judged at the end is right, with or without an end token of its own."""
     return {check.verdict for check in trace.passes[-1].checks} == {"right"}
@@ -217,5 +223,22 @@ LESSONS: tuple[Entry, ...] = (
             Run("lesson-gap", "math-masked", EARNING, "canvas", {**SHORT, "steps": 9}, "[[18]] #### 31"),
         ),
         seeds=256,
+    ),
+    Entry(
+        "lesson-story",
+        "",
+        "",
+        "the first seed whose ARPC run changes more of the thrown tokens for likelier than for less likely ones",
+        second_thoughts_help,
+        tuple(
+            Run(f"lesson-story-{name}", "stories-masked", "Once upon a time", preset, {**SHORT, **settings})
+            for name, preset, settings in (
+                ("few", "ancestral", {"steps": 4}),
+                ("many", "ancestral", {"steps": 16}),
+                ("arpc", "arpc", {"steps": 16}),
+                ("ar", "ar", {}),
+            )
+        ),
+        task="stories",
     ),
 )

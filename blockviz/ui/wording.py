@@ -225,6 +225,7 @@ LEARN: dict[str, str] = {
     "sources": "Sources",
     "positions": "position",
     "none_outlined": "none in this pass",
+    "told_unchecked": "This run (seed {seed}): {calls} for {tokens}.",
     "told": "This run (seed {seed}): {calls} for {tokens}, {right} of {statements} right.",
     "statement": "statement",
     "call": "network call",

@@ -136,7 +136,7 @@ def told(trace: Trace) -> str:
         "statements": count(len(verdicts), LEARN["statement"]),
         "seed": str(trace.header.settings.seed),
     }
-    return fill(LEARN["told"], words)
+    return fill(LEARN["told" if verdicts else "told_unchecked"], words)
 
 
 def check(name: str) -> Mapping[str, Any]:

@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from blockviz.ui.learn.chapter import Chapter
-from blockviz.ui.learn.chapters import arpc, chance, dial, frozen, mask, noise, reveal, seams, start, steps
+from blockviz.ui.learn.chapters import (
+    arpc,
+    chance,
+    dial,
+    frozen,
+    mask,
+    noise,
+    reveal,
+    seams,
+    start,
+    steps,
+    stories,
+)
 
 CHAPTERS: tuple[Chapter, ...] = tuple(
-    module.CHAPTER for module in (start, reveal, frozen, mask, noise, steps, chance, arpc, dial, seams)
+    module.CHAPTER
+    for module in (start, reveal, frozen, mask, noise, steps, chance, arpc, dial, seams, stories)
 )

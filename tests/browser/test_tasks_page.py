@@ -1,0 +1,98 @@
+"""Models of two tasks on one page: the switch between word problems and stories, in Explore and in Compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import Page, expect
+
+from blockviz.diffusion.processes import Process
+from blockviz.evaluation.tasks import STORY_PROMPTS
+from blockviz.models.block_dit import BlockDiT, NetworkConfig
+from blockviz.models.checkpoint import save
+from blockviz.models.tokens import Tokens
+from blockviz.training import byte_tokenizer
+from blockviz.ui.examples import gallery, header_of, recorded
+from tests.browser.conftest import Visit, serve
+from tests.evaluation.math_models import math_model, write_checkpoint
+from tests.training.made_up_stories import stories
+
+pytestmark = pytest.mark.browser
+STORIES = [entry for entry in gallery() if entry.task == "stories"]
+
+
+@pytest.fixture(scope="module")
+def two_tasks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("models")
+    for process in ("masked", "uniform"):
+        write_checkpoint(folder / f"math-{process}", process)
+        _save_story_model(folder / f"stories-{process}", process)
+    with serve(folder, tmp_path_factory.mktemp("log") / "app.log") as address:
+        yield address
+
+
+def _save_story_model(folder: Path, process: Process) -> None:
+    tokens = Tokens(byte_tokenizer.build(stories(50), 380))
+    size = tokens.vocab_size + (process == "masked")
+    net = BlockDiT(NetworkConfig(hidden_size=16, n_blocks=1, n_heads=2, length=128, vocab_size=size))
+    net.initialise(torch.Generator().manual_seed(0))
+    info = replace(
+        math_model(process).info,
+        vocab_size=size,
+        mask_id=tokens.vocab_size if process == "masked" else None,
+        end_id=tokens.end_id,
+        task="stories",
+    )
+    save(folder, net, info, tokens)
+
+
+def offered(page: Page) -> list[str]:
+    return page.locator(".bvc-try:visible").first.locator("button:visible").all_inner_texts()
+
+
+def test_stories_bring_their_models_prompts_and_examples(visit: Visit, two_tasks: str) -> None:
+    page = visit(two_tasks)
+    expect(page.get_by_test_id("task-math").locator("visible=true")).to_be_checked()
+    math = offered(page)
+    page.get_by_test_id("task-stories").locator("visible=true").check(force=True)
+    expect(page.get_by_test_id("model")).to_have_value("stories-masked")
+    assert offered(page) == [one.label.lower() for one in STORY_PROMPTS]
+    first = next(entry for entry in STORIES if len(entry.runs) == 1)
+    header = header_of(recorded(first.runs[0]))
+    assert header is not None
+    page.wait_for_function("(run) => BlockViz.state().run === run", arg=header.run)
+    expect(page.get_by_test_id("prompt")).to_have_value(header.prompt)
+
+    page.get_by_test_id("prompt").fill("One cold day")
+    page.get_by_test_id("setting-steps").fill("1")
+    page.get_by_test_id("generate").click()
+    page.wait_for_function("(run) => BlockViz.state().run !== run && BlockViz.state().ended", arg=header.run)
+    made = page.evaluate("BlockViz.state().run")
+    page.get_by_test_id("task-math").locator("visible=true").check(force=True)
+    expect(page.get_by_test_id("model")).to_have_value("math-masked")
+    expect(page.get_by_test_id("prompt")).to_have_value("One cold day")
+    assert offered(page) == math
+    assert page.evaluate("BlockViz.state().run") == made, "a run that somebody made stays on screen"
+
+
+def test_choosing_a_model_of_the_other_task_turns_the_switch(visit: Visit, two_tasks: str) -> None:
+    page = visit(two_tasks)
+    page.get_by_test_id("model").select_option("stories-uniform")
+    expect(page.get_by_test_id("task-stories").locator("visible=true")).to_be_checked()
+    expect(page.get_by_test_id("prompt")).to_have_value(STORY_PROMPTS[0].prompt)
+
+
+def test_compare_turns_all_its_runs_and_the_reader(visit: Visit, two_tasks: str) -> None:
+    page = visit(two_tasks)
+    page.get_by_role("button", name="Compare", exact=True).click()
+    page.get_by_test_id("task-stories").locator("visible=true").check(force=True)
+    expect(page.get_by_test_id("model-a")).to_have_value("stories-masked")
+    expect(page.get_by_test_id("model-b")).to_have_value("stories-uniform")
+    page.get_by_test_id("ready-noise-2").click()
+    page.wait_for_function("!BlockViz.formBusy('compare')")
+    expect(page.get_by_test_id("run-model-a")).to_contain_text("stories-masked")
+    expect(page.get_by_test_id("scorer")).to_have_value("stories-masked")
