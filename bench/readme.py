@@ -10,15 +10,26 @@ from typing import Any
 
 from bench.results import RESULTS, ROOT
 from blockviz.evaluation.tables import settings_markdown
-from blockviz.models.checkpoint import CHECKPOINTS, list_models
+from blockviz.models.checkpoint import CHECKPOINTS, ModelCard, list_models
 
 README = ROOT / "README.md"
-ACCURACY = "accuracy.json"
-# What the README says of each model's accuracy: heading, preset, steps per block, temperature.
-COLUMNS: tuple[tuple[str, str, int | None, float], ...] = (
+ACCURACY, QUALITY = "accuracy.json", "quality.json"
+Cell = tuple[str | None, int | None, float]
+"""Preset, steps per block, temperature; no preset for the held-out texts themselves."""
+Column = tuple[str, str | None, int | None, float]
+"""Its heading before them."""
+# What the README says of each model's accuracy, and of its texts.
+COLUMNS: tuple[Column, ...] = (
     ("AR, greedy", "ar", None, 0.0),
     ("ancestral, 16 steps", "ancestral", 16, 1.0),
     ("ARPC, 8 steps", "arpc", 8, 1.0),
+    ("ARPC, 16 steps", "arpc", 16, 1.0),
+)
+STORY_COLUMNS: tuple[Column, ...] = (
+    ("held-out texts", None, None, 1.0),
+    ("AR", "ar", None, 1.0),
+    ("ancestral, 16 steps", "ancestral", 16, 1.0),
+    ("ARPC, 4 steps", "arpc", 4, 1.0),
     ("ARPC, 16 steps", "arpc", 16, 1.0),
 )
 
@@ -57,28 +68,49 @@ def bench_markdown(path: Path = RESULTS) -> str:
 
 
 def models_markdown(folder: Path = CHECKPOINTS) -> str:
-    """One row per checkpoint; accuracy in percent with its 95% interval, from the figures beside the weights."""
+    """A table for each task, one row per checkpoint, with the figures beside the weights and their 95% intervals."""
     cards = [card for card in list_models(folder) if card.error is None]
     if not cards:
         return "None yet.\n"
-    rows = []
-    for card in cards:
-        measured = _measured(folder / card.name / ACCURACY)
-        rows.append(
-            (
-                f"[`{card.name}`](checkpoints/{card.name}/README.md)",
-                card.process or "",
-                f"{(card.parameters or 0) / 1e6:.1f} M",
-                f"{card.length}",
-                *(measured.get(column[1:], "–") for column in COLUMNS),
-            )
-        )
-    header = ("model", "process", "parameters", "positions", *(column[0] for column in COLUMNS))
-    note = "Right final answers on held-out problems in percent, with 95% intervals; block size 16, temperature 1.\n\n"
-    return note + table(header, rows)
+    parts = []
+    solving = [card for card in cards if card.task != "stories"]
+    if solving:
+        note = "Word problems: right final answers on held-out problems in percent, with 95% intervals"
+        rows = [_row(card, _accuracy(folder / card.name / ACCURACY), COLUMNS) for card in solving]
+        parts.append(f"{note}; block size 16, temperature 1.\n\n" + table(_header(COLUMNS), rows))
+    telling = [card for card in cards if card.task == "stories"]
+    if telling:
+        note = "Stories: what `stories-ar`, trained apart, finds of sampled texts in nats per token, with 95% intervals"
+        rows = [_row(card, _nll(folder / card.name / QUALITY), STORY_COLUMNS) for card in telling]
+        parts.append(f"{note}; block size 16, temperature 1.\n\n" + table(_header(STORY_COLUMNS), rows))
+    return "\n".join(parts)
 
 
-def _measured(path: Path) -> dict[tuple[str, int | None, float], str]:
+def _header(columns: Sequence[Column]) -> tuple[str, ...]:
+    return ("model", "process", "parameters", "positions", *(column[0] for column in columns))
+
+
+def _row(card: ModelCard, measured: Mapping[Cell, str], columns: Sequence[Column]) -> tuple[str, ...]:
+    return (
+        f"[`{card.name}`](checkpoints/{card.name}/README.md)",
+        card.process or "",
+        f"{(card.parameters or 0) / 1e6:.1f} M",
+        f"{card.length}",
+        *(measured.get(column[1:], "–") for column in columns),
+    )
+
+
+def _nll(path: Path) -> dict[Cell, str]:
+    if not path.exists():
+        return {}
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    figures = {(row["preset"], row["steps"], 1.0): row["nll"] for row in rows}
+    return {
+        cell: f"{one['value']:.2f} [{one['low']:.2f}, {one['high']:.2f}]" for cell, one in figures.items()
+    }
+
+
+def _accuracy(path: Path) -> dict[Cell, str]:
     if not path.exists():
         return {}
     rows = json.loads(path.read_text(encoding="utf-8"))["rows"]

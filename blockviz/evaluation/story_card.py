@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 from blockviz.base.writing import complete
@@ -17,6 +19,7 @@ from blockviz.models.checkpoint import Model
 from blockviz.sampling.batch import sample_batch
 from blockviz.sampling.settings import PRESETS
 
+QUALITY = "quality.json"
 PROMPT = "Once upon a time"
 SAMPLES = 10
 STEPS = 16
@@ -41,7 +44,8 @@ def check_story_card(model: Model, judged: bool) -> None:
 def write_story_card(model: Model, folder: Path, figures: Likelihood, texts: Quality | None) -> Path:
     """Write `README.md` into a checkpoint folder, with `figures`, `texts` and samples drawn now; returns the file.
 
-    Raises EvaluationError as `check_story_card`.
+    The quality of `texts` goes into `QUALITY` beside it too, for whoever cites it. Raises EvaluationError as
+    `check_story_card`.
     """
     check_story_card(model, texts is not None)
     kind = "autoregressive" if _left_to_right(model) else "diffusion-language-model, block-diffusion"
@@ -91,6 +95,9 @@ def write_story_card(model: Model, folder: Path, figures: Likelihood, texts: Qua
         *_limits(model),
         "",
     ]
+    if texts is not None:
+        with complete(folder / QUALITY) as part:
+            part.write_text(json.dumps(asdict(texts), indent=1) + "\n", encoding="utf-8")
     path = folder / "README.md"
     with complete(path) as part:
         part.write_text("\n".join(lines), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -63,6 +64,8 @@ def test_one_command_makes_the_whole_card(
     texts = quality(model, judge, beginnings=beginnings(model, text, 5), source=text)
     for written in (card, out):
         assert quality_markdown(name, texts).strip() in written
+    kept = json.loads((tmp_path / name / "quality.json").read_text(encoding="utf-8"))
+    assert [row["nll"]["value"] for row in kept["rows"]] == [row.nll.value for row in texts.rows]
     samples = re.findall(r"^[12]\. Once upon a time ?\*\*.*\*\*$", card, re.MULTILINE)
     assert len(samples) == 2 * len(story_card.SHOWN)
     # Data, its licence, recipe, command, figures, limits.

@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from blockviz.sampling.settings import PRESETS
 from blockviz.ui.examples import EXAMPLES
 from blockviz.views.bundle import ASSETS
 
@@ -22,7 +21,7 @@ SOURCES: dict[str, str] = {
     "bd3lm": "BD3-LM, arXiv 2503.09573",
     "accuracy": "Measured here: accuracy.json of the bundled checkpoints, {problems} held-out problems, block size "
     "{block_size}, temperature {temperature}.",
-    "quality": "Measured here: table of sampled texts in the README of stories-masked.",
+    "quality": "Measured here: quality.json of stories-masked, its sampled texts read by stories-ar.",
     "bounds": "Measured here: likelihood table in the README of math-masked, held-out problems.",
     "seeds": "Measured here: every seed that assets/examples/make.py tried for these runs (lessons.json).",
     "run": "Counted in the run on this page.",
@@ -91,18 +90,16 @@ def likelihood(model: str) -> dict[str, str]:
     raise FiguresMissing(model)
 
 
-def quality(model: str, sampler: str) -> str:
-    """AR NLL in nats per token of a sampler's texts, from the table in the model's README whose rows begin with the
-    samplers' names; raises FiguresMissing."""
+def nll(model: str, preset: str, steps: int | None = None) -> str:
+    """What a judge finds of a sampler's texts, in nats per token, from quality.json; raises FiguresMissing."""
     try:
-        lines = (CHECKPOINTS / model / "README.md").read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError):
+        rows = json.loads((CHECKPOINTS / model / "quality.json").read_text(encoding="utf-8"))["rows"]
+        found = [row["nll"]["value"] for row in rows if (row["preset"], row["steps"]) == (preset, steps)]
+    except (OSError, ValueError, KeyError, TypeError):
         raise FiguresMissing(model) from None
-    for line in lines:
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("|") and len(cells) > 1 and cells[0].strip("*") == sampler:
-            return cells[1].split(" ")[0]
-    raise FiguresMissing(f"{model} {sampler}")
+    if not found:
+        raise FiguresMissing(f"{model} {preset} {steps}")
+    return f"{found[0]:.2f}"
 
 
 @cache
@@ -136,7 +133,7 @@ def source(name: str) -> str:
         if name == "bounds":
             likelihood("math-masked")
         if name == "quality":
-            quality("stories-masked", PRESETS["ar"].label)
+            nll("stories-masked", "ar")
         return SOURCES[name]
     table = accuracy("math-masked")
     return SOURCES[name].format(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from blockviz.sampling.settings import PRESETS
 from blockviz.ui.learn import figures
 from blockviz.ui.learn.chapter import Chapter, Control, Measured, Option, Outline, Question, Runs, Values
 from blockviz.ui.learn.reading import last, nth
@@ -24,13 +23,12 @@ def _facts(runs: Runs) -> Values:
 
 
 def _figures() -> Values:
-    ancestral, arpc = PRESETS["ancestral"].label, PRESETS["arpc"].label
     return {
         "steps": str(STEPS),
-        "few": figures.quality(MODEL, f"{ancestral}, 4"),
-        "many": figures.quality(MODEL, f"{ancestral}, {STEPS}"),
-        "arpc": figures.quality(MODEL, f"{arpc}, {STEPS}"),
-        "ar": figures.quality(MODEL, PRESETS["ar"].label),
+        "few": figures.nll(MODEL, "ancestral", 4),
+        "many": figures.nll(MODEL, "ancestral", STEPS),
+        "arpc": figures.nll(MODEL, "arpc", STEPS),
+        "ar": figures.nll(MODEL, "ar"),
     }
 
 
