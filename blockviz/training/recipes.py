@@ -202,7 +202,7 @@ STORY_BASE_STAGES = (
 )
 STORY_STAGES = (
     Stage(
-        steps=2400,
+        steps=1900,
         block_weights=(0.42, 0.04, 0.05, 0.09, 0.27, 0.07, 0.06),
         rate=0.5,
         warmup_steps=100,
@@ -251,7 +251,7 @@ RECIPES: dict[str, Recipe] = {
     ),
     # An AR model, and denoisers overlaid on AR models: on our own, and on published decoders.
     "stories-ar": replace(
-        _stories("stories-ar", "uniform", (Stage(1200, (1.0,), warmup_steps=100),), None), block_sizes=(1,)
+        _stories("stories-ar", "uniform", (Stage(1000, (1.0,), warmup_steps=100),), None), block_sizes=(1,)
     ),
     "stories-overlay": replace(
         _stories("stories-overlay", "uniform", STORY_STAGES, "stories-ar"),
