@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from blockviz.evaluation.tasks import Task
+from blockviz.evaluation.tasks import STORY_PROMPTS, Task
 from blockviz.sampling.trace import Trace
 
 Score = Callable[[tuple[Trace, ...]], float | None]
@@ -142,7 +142,18 @@ def bent(traces: tuple[Trace, ...]) -> float | None:
     return -float(verdicts.count("wrong")) if leads and verdicts else None
 
 
+def first_ends(traces: tuple[Trace, ...]) -> float | None:
+    """The first seed whose first run comes to the end token."""
+    return ends(traces[:1])
+
+
+def any_seed(traces: tuple[Trace, ...]) -> float | None:
+    """The first seed of all."""
+    return 0.0
+
+
 SHARING, DOUBLING, TWO_PEOPLE, EARNING = 2, 0, 3, 1
+ONCE, GAP, ACROSTIC = STORY_PROMPTS[0].prompt, STORY_PROMPTS[2].prompt, STORY_PROMPTS[3].prompt
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(
@@ -261,5 +272,57 @@ ENTRIES: tuple[Entry, ...] = (
             Run("blocks-of-4", "math-masked", DOUBLING, "ancestral", {"block_size": 4, "steps": 4}),
             Run("blocks-of-32", "math-masked", DOUBLING, "ancestral", {"block_size": 32, "steps": 4}),
         ),
+    ),
+    Entry(
+        "story-second-thoughts",
+        "A story, sixteen tokens at a time",
+        "ARPC drafts a block of the story, reads it left to right and throws back what does not follow.",
+        "the first whose ARPC run comes to the end token",
+        first_ends,
+        (
+            Run("story-second-thoughts", "stories-masked", ONCE, "arpc", {"steps": 16}),
+            Run("story-first-thoughts", "stories-masked", ONCE, "ancestral", {"steps": 16}),
+        ),
+        shown=("story-second-thoughts",),
+        task="stories",
+    ),
+    Entry(
+        "story-gap",
+        "Between two sentences",
+        "Beginning and end are given: the gap is filled with both in view, the surest tokens first.",
+        "the first seed of all",
+        any_seed,
+        (Run("story-gap", "stories-masked", GAP, "canvas", {"steps": 24}),),
+        seeds=1,
+        task="stories",
+    ),
+    Entry(
+        "story-acrostic",
+        "An acrostic",
+        "The first word of each sentence is given, and its first letters spell a word; the rest is filled in.",
+        "the first seed of all",
+        any_seed,
+        (Run("story-acrostic", "stories-masked", ACROSTIC, "canvas", {"steps": 24}),),
+        seeds=1,
+        task="stories",
+    ),
+    Entry(
+        "story-with-or-without",
+        "A story with and without second thoughts",
+        "One model, beginning and seed: with ARPC on the left, without a corrector on the right.",
+        shown=("story-second-thoughts", "story-first-thoughts"),
+        task="stories",
+    ),
+    Entry(
+        "stories-masked-beside-uniform",
+        "A story from masked and from uniform noise",
+        "Both noises begin the same story with ARPC; no checker says which is better.",
+        "the first whose runs both come to the end token",
+        ends,
+        (
+            Run("story-masked", "stories-masked", ONCE, "arpc", {"steps": 16}),
+            Run("story-uniform", "stories-uniform", ONCE, "arpc", {"steps": 16}),
+        ),
+        task="stories",
     ),
 )

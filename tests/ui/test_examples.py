@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,12 @@ from blockviz.ui.examples import EXAMPLES, FIRST, FIRST_PAIR, entry_of, gallery,
 NAMES = sorted({name for entry in gallery() for name in entry.runs})
 
 
-def test_the_gallery_has_eight_to_twelve_examples_each_with_its_sentence() -> None:
+def test_the_gallery_has_examples_of_both_tasks_each_with_its_sentence() -> None:
     listed = json.loads((EXAMPLES / "gallery.json").read_text("utf-8"))["entries"]
     assert [entry["name"] for entry in listed] == [entry.name for entry in gallery()]
-    assert 8 <= len(listed) <= 14
+    by_task = Counter(entry.task for entry in gallery())
+    assert 8 <= by_task["math"] <= 14
+    assert 4 <= by_task["stories"] <= 8
     for entry in gallery():
         assert 5 <= len(entry.title) <= 45
         assert 30 <= len(entry.sentence) <= 170
@@ -34,7 +37,7 @@ def test_the_page_has_what_it_opens_with() -> None:
 
 def test_the_runs_are_small() -> None:
     files = [EXAMPLES / f"{name}.jsonl.gz" for name in NAMES]
-    assert sum(path.stat().st_size for path in files) < 400_000
+    assert sum(path.stat().st_size for path in files) < 700_000
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -52,7 +55,7 @@ def test_runs_of_one_entry_share_prompt_and_seed_and_say_how_they_were_chosen() 
         assert len({header.prompt for header in headers}) == 1, entry.name
         assert len({header.settings.seed for header in headers}) == 1, entry.name
     told = {name for entry in gallery() if entry.chosen for name in entry.runs}
-    assert told | {"no-second-thoughts"} == set(NAMES)
+    assert told | {"no-second-thoughts", "story-first-thoughts"} == set(NAMES)
     assert all("among" in entry.chosen for entry in gallery() if entry.chosen)
 
 
