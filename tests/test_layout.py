@@ -162,6 +162,7 @@ def test_modules_stay_small() -> None:
     assert {name: length for name, length in lengths.items() if length > LONGEST_MODULE} == {}
 
 
+@pytest.mark.slow
 def test_every_module_imports() -> None:
     names = [name_of(path) for path in modules()]
     code = (

@@ -268,6 +268,7 @@ def test_a_prompt_that_no_encoding_holds_is_answered_with_a_sentence(
     err.encode("utf-8")
 
 
+@pytest.mark.slow
 def test_the_module_runs_as_a_command() -> None:
     command = [sys.executable, "-m", "blockviz", "sample"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)

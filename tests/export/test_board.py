@@ -105,6 +105,7 @@ def test_a_film_of_several_runs_is_one_film(tmp_path: Path) -> None:
     assert [path.name for path in separate] == ["a.gif", "b.gif"]
 
 
+@pytest.mark.slow
 def test_an_mp4_of_several_runs(tmp_path: Path) -> None:
     imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
     film.write_mp4(four(), tmp_path / "four.mp4", limit=3, axis="share")

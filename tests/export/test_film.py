@@ -56,6 +56,7 @@ def test_a_film_is_capped_and_says_so(tmp_path: Path) -> None:
     assert film.note(TRACE, range(len(TRACE.passes))) == ""
 
 
+@pytest.mark.slow
 def test_an_mp4_plays_as_long_as_it_should(tmp_path: Path) -> None:
     imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
     path = tmp_path / "run.mp4"

@@ -96,6 +96,7 @@ def test_flags_have_defaults_and_a_space_can_set_host_and_port(monkeypatch: pyte
     assert (flags.host, flags.port) == ("0.0.0.0", 7861)
 
 
+@pytest.mark.slow
 def test_the_page_is_built_without_torch(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom blockviz.evaluation.tasks import PAGE_PROMPTS\nfrom blockviz.ui.page import build\n"
