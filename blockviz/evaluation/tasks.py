@@ -106,8 +106,8 @@ STORY_PROMPTS: tuple[PagePrompt, ...] = (
         "Tom wanted to ride his new bike. [[24]] Then Tom and his mom went home and ate cake.",
         "canvas",
     ),
-    # The first letters are given, one word a sentence: C, A, T.
-    PagePrompt("stories", "Acrostic", "Come [[9]]. All [[9]]. Then [[9]].", "canvas"),
+    # The sentences' first letters spell a word: DOG.
+    PagePrompt("stories", "Acrostic", "Dad [[9]]. One day [[9]]. Grandma [[9]].", "canvas"),
 )
 
 SHOWN_PROBLEMS = 5

@@ -4,7 +4,8 @@
     Once upon [[]]           from here to the end of the canvas
     [[40=dragon]]            position 40 (counted from 1) holds this text, wherever that is
 
-A text with gaps ends with its last word, unless `[[]]` says that it goes on; a text without any goes on.
+A text with gaps ends with its last word, unless `[[]]` says that it goes on; a text without any goes on. Tokens of
+running text carry the space before them, so a space in front of what is to be written belongs to that.
 """
 
 from __future__ import annotations
@@ -54,15 +55,16 @@ def read_prompt(text: str, tokenizer: Tokenizer, length: int, end_id: int | None
     leave nothing to write, do not fit, or contradict each other.
     """
     if not has_gaps(text):
-        return Prompt(tuple(tokenizer.encode(text)), length)
+        return Prompt(tuple(_before(text, tokenizer)), length)
     if text.rstrip().endswith("]]"):
         text = text.rstrip()
     given: list[int | None] = []
     places: list[tuple[int, list[int]]] = []
     sized = False
-    for kind, words, count in _parts(text):
+    parts = list(_parts(text))
+    for (kind, words, count), following in zip(parts, [*(part[0] for part in parts[1:]), "end"], strict=True):
         if kind == "text":
-            given += tokenizer.encode(words)
+            given += _before(words, tokenizer) if following in ("gap", "rest") else tokenizer.encode(words)
         elif kind == "place":
             places.append((count, tokenizer.encode(words)))
         elif kind == "gap":
@@ -102,6 +104,14 @@ def _parts(text: str) -> Iterator[tuple[str, str, int]]:
             yield "rest", "", 0
     if text[at:] or not at:
         yield "text", text[at:], 0
+
+
+def _before(words: str, tokenizer: Tokenizer) -> list[int]:
+    """The tokens of a text that something is written behind, without a last token that is its last space alone."""
+    ids = list(tokenizer.encode(words))
+    if not words.endswith(" ") or ids[:-1] != list(tokenizer.encode(words[:-1])):
+        return ids
+    return ids[:-1]
 
 
 def _put(text: str, given: list[int | None], place: int, ids: Sequence[int], length: int) -> None:

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blockviz.models.tokens import UnknownText
+from blockviz.models.tokens import Tokens, UnknownText
 from blockviz.sampling.batch import sample_batch
 from blockviz.sampling.passes import STATE_CODE
 from blockviz.sampling.prompts import Prompt, has_gaps, read_prompt
 from blockviz.sampling.run import sample
 from blockviz.sampling.settings import SamplerSettings, SettingsError
+from blockviz.training import byte_tokenizer
 from tests.sampling.small_models import stand_in_tokens, tiny_model
 
 TOKENS = stand_in_tokens(12)
@@ -36,6 +37,22 @@ def test_a_text_with_gaps_ends_with_its_last_word() -> None:
     assert read("w1 [[3]] w2") == [1, *WRITTEN, 2, *[9] * 7]
     assert read("[[3]]w2 [[3]]", length=7) == [*WRITTEN, 2, *WRITTEN]
     assert read_prompt("w1 [[3]] w2", TOKENS, 12, None) == Prompt((1, None, None, None, 2), 5)
+
+
+def test_a_space_before_what_is_written_belongs_to_it() -> None:
+    spoken = Tokens(byte_tokenizer.build(["a dog saw a cat and a big bird"] * 50, 300))
+
+    def tokens(text: str) -> list[int | None]:
+        return list(read_prompt(text, spoken, 64, None).tokens)
+
+    dog, cat = spoken.encode("a dog"), spoken.encode(" cat")
+    assert tokens("a dog [[2]] cat") == tokens("a dog[[2]] cat") == [*dog, None, None, *cat]
+    assert tokens("a dog [[1]] [[1]] cat") == [*dog, None, None, *cat]
+    assert tokens("a dog ") == tokens("a dog") == tokens("a dog [[]]") == dog
+    assert tokens("a dog  ") == spoken.encode("a dog "), "one space, no more"
+    assert tokens("a dog [[20=b]]")[: len(dog) + 1] == spoken.encode("a dog "), (
+        "nothing is written right behind it"
+    )
 
 
 def test_an_open_end_goes_on() -> None:
