@@ -299,10 +299,10 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "story-acrostic",
         "An acrostic",
-        "The first word of each sentence is given, and its first letters spell a word; the rest is filled in.",
+        "The beginning of each sentence is given, and their first letters spell LILY; the rest is filled in.",
         "the first seed of all",
         any_seed,
-        (Run("story-acrostic", "stories-masked", ACROSTIC, "canvas", {"steps": 24}),),
+        (Run("story-acrostic", "stories-masked", ACROSTIC, "canvas", {"steps": 40}),),
         seeds=1,
         task="stories",
     ),

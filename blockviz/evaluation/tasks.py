@@ -106,8 +106,8 @@ STORY_PROMPTS: tuple[PagePrompt, ...] = (
         "Tom wanted to ride his new bike. [[24]] Then Tom and his mom went home and ate cake.",
         "canvas",
     ),
-    # The sentences' first letters spell a word: DOG.
-    PagePrompt("stories", "Acrostic", "Dad [[9]]. One day [[9]]. Grandma [[9]].", "canvas"),
+    # The sentences' first letters spell LILY.
+    PagePrompt("stories", "Acrostic", "Lily [[10]]. In the park [[10]]. Lucy [[10]]. Yes [[10]].", "canvas"),
 )
 
 SHOWN_PROBLEMS = 5
