@@ -97,7 +97,9 @@ def write_story_card(model: Model, folder: Path, figures: Likelihood, texts: Qua
     ]
     if texts is not None:
         with complete(folder / QUALITY) as part:
-            part.write_text(json.dumps(asdict(texts), indent=1) + "\n", encoding="utf-8")
+            part.write_text(
+                json.dumps({"hash": model.content_hash, **asdict(texts)}, indent=1) + "\n", encoding="utf-8"
+            )
     path = folder / "README.md"
     with complete(path) as part:
         part.write_text("\n".join(lines), encoding="utf-8")

@@ -99,8 +99,9 @@ def test_the_runs_of_a_lesson_are_small_and_share_a_seed() -> None:
         assert len({lines(name)[0]["settings"]["seed"] for name in names}) == 1
         for name in names:  # the figures beside a run are those of the same weights
             model = lines(name)[0]["model"]
-            assert model["hash"] == figures.accuracy(model["name"])["hash"]
-        assert all((EXAMPLES / f"{name}.jsonl.gz").stat().st_size < 16_000 for name in names)
+            measured = figures.quality if model["task"] == "stories" else figures.accuracy
+            assert model["hash"] == measured(model["name"])["hash"]
+        assert all((EXAMPLES / f"{name}.jsonl.gz").stat().st_size < 50_000 for name in names)
         assert all(lesson_choices()[name].startswith("Chosen among") for name in names)
 
 
@@ -278,7 +279,7 @@ def test_answer_of_seams_is_what_the_gap_holds() -> None:
 def test_seeds_are_those_of_the_recording() -> None:
     kept = json.loads((EXAMPLES / "lessons.json").read_text("utf-8"))["entries"]
     for entry in kept:
-        for run, count in entry["chosen"]["right"].items():
+        for run, count in entry["chosen"].get("right", {}).items():
             assert figures.seeds(run) == (entry["chosen"]["seeds_tried"], count)
             assert 0 <= count <= entry["chosen"]["seeds_tried"]
 

@@ -90,13 +90,22 @@ def likelihood(model: str) -> dict[str, str]:
     raise FiguresMissing(model)
 
 
+@cache
+def quality(model: str) -> dict[str, Any]:
+    """What was measured of a story model's texts, read once; raises FiguresMissing."""
+    try:
+        table = json.loads((CHECKPOINTS / model / "quality.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise FiguresMissing(model) from None
+    if not isinstance(table, dict) or not isinstance(table.get("rows"), list):
+        raise FiguresMissing(model)
+    return table
+
+
 def nll(model: str, preset: str, steps: int | None = None) -> str:
     """What a judge finds of a sampler's texts, in nats per token, from quality.json; raises FiguresMissing."""
-    try:
-        rows = json.loads((CHECKPOINTS / model / "quality.json").read_text(encoding="utf-8"))["rows"]
-        found = [row["nll"]["value"] for row in rows if (row["preset"], row["steps"]) == (preset, steps)]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise FiguresMissing(model) from None
+    rows = quality(model)["rows"]
+    found = [row["nll"]["value"] for row in rows if (row["preset"], row["steps"]) == (preset, steps)]
     if not found:
         raise FiguresMissing(f"{model} {preset} {steps}")
     return f"{found[0]:.2f}"

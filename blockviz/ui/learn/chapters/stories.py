@@ -44,8 +44,8 @@ CHAPTER = Chapter(
         " words that do not follow.",
         Measured(
             "A second model, trained apart and left to right alone, reads sampled texts with an [[NLL]] of {few}"
-            " [[nats|nat]] per token after 4 steps, {many} after {steps}, {arpc} with ARPC and {ar} for [[AR]]; lower"
-            " is likelier.",
+            " [[nats|nat]] per token after {few_steps} steps, {many} after {steps}, {arpc} with ARPC and {ar} for"
+            " [[AR]]; lower is likelier.",
             "How likely a second model, trained apart, finds such texts is in the model cards of the checkpoints.",
         ),
         "A likely text need not be a good one: what repeats itself is likely too, so the cards give the variety of the"
