@@ -90,9 +90,8 @@ def likelihood(model: str) -> dict[str, str]:
     raise FiguresMissing(model)
 
 
-@cache
 def quality(model: str) -> dict[str, Any]:
-    """What was measured of a story model's texts, read once; raises FiguresMissing."""
+    """What was measured of a story model's texts; raises FiguresMissing."""
     try:
         table = json.loads((CHECKPOINTS / model / "quality.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
