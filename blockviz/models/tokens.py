@@ -91,6 +91,12 @@ class Tokens:
     def _words(self) -> list[str]:
         return sorted(word for word in self._vocabulary if word not in self.specials)
 
+    @cached_property
+    def carries_spaces(self) -> bool:
+        """Whether there are tokens of a space and what follows it, as byte-pair vocabularies of running text have."""
+        found = map(self.raw, range(self.vocab_size))
+        return any(len(token) > 1 and token.startswith(b" ") and not token.isspace() for token in found)
+
     def encode(self, text: str) -> list[int]:
         """Token ids of a text, normalised by the tokenizer; UnknownText names words and special tokens it refuses."""
         unknown = self._unknown(text)

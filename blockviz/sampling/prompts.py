@@ -4,8 +4,8 @@
     Once upon [[]]           from here to the end of the canvas
     [[40=dragon]]            position 40 (counted from 1) holds this text, wherever that is
 
-A text with gaps ends with its last word, unless `[[]]` says that it goes on; a text without any goes on. Tokens of
-running text carry the space before them, so a space in front of what is to be written belongs to that.
+A text with gaps ends with its last word, unless `[[]]` says that it goes on; a text without any goes on. Byte-pair
+tokens carry the space before them, so a space in front of what is to be written belongs to that.
 """
 
 from __future__ import annotations
@@ -107,9 +107,14 @@ def _parts(text: str) -> Iterator[tuple[str, str, int]]:
 
 
 def _before(words: str, tokenizer: Tokenizer) -> list[int]:
-    """The tokens of a text that something is written behind, without a last token that is its last space alone."""
+    """The tokens of a text that something is written behind, without a last token that is its last space alone, where
+    the tokenizer has others that begin with one."""
     ids = list(tokenizer.encode(words))
-    if not words.endswith(" ") or ids[:-1] != list(tokenizer.encode(words[:-1])):
+    if (
+        not words.endswith(" ")
+        or not tokenizer.carries_spaces
+        or ids[:-1] != list(tokenizer.encode(words[:-1]))
+    ):
         return ids
     return ids[:-1]
 
