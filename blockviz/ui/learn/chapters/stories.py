@@ -57,7 +57,7 @@ CHAPTER = Chapter(
         (
             Option("{steps} steps", FEW, nth("denoise", 2)),
             Option("{steps} steps", MANY, nth("denoise", 8)),
-            Option("ARPC", ARPC, nth("renoise", 4)),
+            Option("ARPC", ARPC, nth("propose", 4)),
             Option("left to right", AR, nth("denoise", 8)),
         ),
         chosen=2,
