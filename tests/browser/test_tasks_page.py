@@ -88,11 +88,13 @@ def test_choosing_a_model_of_the_other_task_turns_the_switch(visit: Visit, two_t
 
 def test_compare_turns_all_its_runs_and_the_reader(visit: Visit, two_tasks: str) -> None:
     page = visit(two_tasks)
-    page.get_by_role("button", name="Compare", exact=True).click()
+    page.get_by_role("tab", name="Compare").click()
     page.get_by_test_id("task-stories").locator("visible=true").check(force=True)
     expect(page.get_by_test_id("model-a")).to_have_value("stories-masked")
     expect(page.get_by_test_id("model-b")).to_have_value("stories-uniform")
     page.get_by_test_id("ready-noise-2").click()
     page.wait_for_function("!BlockViz.formBusy('compare')")
-    expect(page.get_by_test_id("run-model-a")).to_contain_text("stories-masked")
+    page.wait_for_function(
+        "BlockViz.bus('compare').loaded.every((player) => player.run.header.model.task === 'stories' && player.run.end)"
+    )
     expect(page.get_by_test_id("scorer")).to_have_value("stories-masked")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from blockviz.sampling.trace import Trace
 from blockviz.ui.learn import figures
 from blockviz.ui.learn.chapter import Chapter, Control, Measured, Option, Outline, Question, Runs, Values
-from blockviz.ui.learn.reading import last, nth
+from blockviz.ui.learn.reading import nth
 from blockviz.views.revisions import revisions
 
 FEW, MANY, ARPC, AR = "lesson-story-few", "lesson-story-many", "lesson-story-arpc", "lesson-story-ar"
 MODEL, STEPS = "stories-masked", 16
+
+
+def last_draft(trace: Trace) -> int:
+    """The last pass in which a draft was proposed."""
+    return max(k for k, entry in enumerate(trace.passes) if entry.phase == "propose")
 
 
 def _facts(runs: Runs) -> Values:
@@ -68,7 +74,7 @@ CHAPTER = Chapter(
         "Of {thrown} tokens thrown back {same} came back the same; {better} came back as a token that the reading finds"
         " likelier there, {worse} as one it finds less likely. Whether the story is better for it, read for yourself.",
         2,
-        last,
+        last_draft,
     ),
     facts=_facts,
     figures=_figures,
