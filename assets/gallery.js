@@ -71,6 +71,8 @@
     async open(name) {
       this.options.entries.forEach((entry, i) => BlockViz.mark(this.cards[i], "aria-current", entry.name === name ? "true" : null));
       this.node.showModal();
+      const current = this.cards.find((one) => one.getAttribute("aria-current"));
+      if (current) current.scrollIntoView({ block: "nearest" });
       if (!pictures) pictures = fetch(this.options.pictures).then((answer) => answer.json(), () => ({}));
       const found = await pictures;
       const colors = this.options.colors[BlockViz.isDark() ? "dark" : "light"];
