@@ -34,6 +34,8 @@
     equations: ({ equations: [right, all] }) => (all ? { text: `${right} of ${all}`, number: right } : { text: NONE }),
     answer: (one) => ({ text: one.answer ? one.answer + (MARKS[one.verdict] || "") : NONE }),
   };
+  const CHECKED_TASK = "math";
+  const CHECKED = ["righted", "equations", "answer"]; // rows for runs of the task that has a checker
   const DIGITS = { per_call: 2, ms_pass: 1, nll: 2, entropy: 2 };
 
   class Comparison {
@@ -175,6 +177,7 @@
       const body = el("tbody");
       for (const [key, name] of Object.entries(rows)) {
         if (key === "nll" && !this.scorer) continue;
+        if (CHECKED.includes(key) && this.runs.every(({ run }) => run.header.model.task !== CHECKED_TASK)) continue;
         const cells = this.runs.map((one) => ROWS[key](one.facts, this.said.get(one.run.id + " " + this.scorer)));
         const title = el("th", {}, key === "nll" ? this._scorers(name) : name);
         const line = el("tr", { "data-row": key }, title);

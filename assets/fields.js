@@ -283,11 +283,12 @@
     return part;
   }
 
-  /* A prompt that nobody wrote gives way to the first example of another task. */
+  /* An example of another task gives way to the first one of this task, as an empty prompt does; what somebody wrote stays. */
   function promptFollows(spec, area, task) {
-    const texts = [spec.prompt, ...spec.examples.map((example) => example.text), ""];
+    const shown = spec.examples.filter((example) => example.text === area.value.trim());
+    const foreign = shown.length ? shown.every((example) => example.task !== task) : !area.value.trim();
     const first = spec.examples.find((example) => example.task === task);
-    if (first && texts.includes(area.value.trim())) area.value = first.text;
+    if (first && foreign) area.value = first.text;
   }
 
   /* Example prompts of a task (all for a model without one), and how gaps are written: { line, show(task) }. `choose` takes the

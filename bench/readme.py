@@ -78,9 +78,11 @@ def models_markdown(folder: Path = CHECKPOINTS) -> str:
         note = "Word problems: right final answers on held-out problems in percent, with 95% intervals"
         rows = [_row(card, _accuracy(folder / card.name / ACCURACY), COLUMNS) for card in solving]
         parts.append(f"{note}; block size 16, temperature 1.\n\n" + table(_header(COLUMNS), rows))
-    telling = [card for card in cards if card.task == "stories"]
+    # A model for block size 1 alone is the judge of the others.
+    telling = [card for card in cards if card.task == "stories" and card.block_sizes != (1,)]
     if telling:
-        note = "Stories: what `stories-ar`, trained apart, finds of sampled texts in nats per token, with 95% intervals"
+        judge = "[`stories-ar`](checkpoints/stories-ar/README.md), trained apart,"
+        note = f"Stories: what {judge} finds of sampled texts in nats per token, with 95% intervals"
         rows = [_row(card, _nll(folder / card.name / QUALITY), STORY_COLUMNS) for card in telling]
         parts.append(f"{note}; block size 16, temperature 1.\n\n" + table(_header(STORY_COLUMNS), rows))
     return "\n".join(parts)

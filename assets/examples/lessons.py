@@ -6,8 +6,9 @@ one thing only.
 
 from __future__ import annotations
 
-from entries import DOUBLING, EARNING, Entry, Run, Score, caught, doubted, right, wrong
+from entries import DOUBLING, EARNING, ONCE, Entry, Run, Score, caught, doubted, right, wrong
 
+from blockviz.evaluation.tasks import Task
 from blockviz.sampling.trace import Trace
 from blockviz.views.revisions import revisions
 
@@ -86,9 +87,11 @@ def only_the_largest_fails(traces: tuple[Trace, ...]) -> float | None:
     return 0.0 if all(map(right, traces[:-1])) and wrong(traces[-1]) else None
 
 
-def lesson(name: str, rule: str, score: Score, runs: tuple[Run, ...], seeds: int = 64) -> Entry:
+def lesson(
+    name: str, rule: str, score: Score, runs: tuple[Run, ...], seeds: int = 64, task: Task = "math"
+) -> Entry:
     """The runs of one chapter; its title and sentences stand in blockviz/ui/learn."""
-    return Entry(name, "", "", rule, score, runs, seeds=seeds)
+    return Entry(name, "", "", rule, score, runs, seeds=seeds, task=task)
 
 
 def only_plain_fails(traces: tuple[Trace, ...]) -> float | None:
@@ -224,14 +227,12 @@ LESSONS: tuple[Entry, ...] = (
         ),
         seeds=256,
     ),
-    Entry(
+    lesson(
         "lesson-story",
-        "",
-        "",
         "the first seed whose ARPC run changes more of the thrown tokens for likelier than for less likely ones",
         second_thoughts_help,
         tuple(
-            Run(f"lesson-story-{name}", "stories-masked", "Once upon a time", preset, {**SHORT, **settings})
+            Run(f"lesson-story-{name}", "stories-masked", ONCE, preset, {**SHORT, **settings})
             for name, preset, settings in (
                 ("few", "ancestral", {"steps": 4}),
                 ("many", "ancestral", {"steps": 16}),

@@ -194,6 +194,8 @@ EXAMPLE_STATUS = "What plays is a recorded example run."
 
 def chosen_among(tried: int, fitting: int, rule: str) -> str:
     """How an example run was chosen, as one sentence."""
+    if tried == 1:
+        return "Not chosen: the first seed."
     seeds = "1 seed fits" if fitting == 1 else f"{fitting} seeds fit"
     return f"Chosen among {tried} seeds, of which {seeds}: {rule}."
 

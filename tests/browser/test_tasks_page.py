@@ -11,7 +11,7 @@ import torch
 from playwright.sync_api import Page, expect
 
 from blockviz.diffusion.processes import Process
-from blockviz.evaluation.tasks import STORY_PROMPTS
+from blockviz.evaluation.tasks import PAGE_PROMPTS, STORY_PROMPTS
 from blockviz.models.block_dit import BlockDiT, NetworkConfig
 from blockviz.models.checkpoint import save
 from blockviz.models.tokens import Tokens
@@ -86,6 +86,16 @@ def test_choosing_a_model_of_the_other_task_turns_the_switch(visit: Visit, two_t
     expect(page.get_by_test_id("prompt")).to_have_value(STORY_PROMPTS[0].prompt)
 
 
+def test_an_example_of_the_same_task_stays_where_another_model_is_chosen(
+    visit: Visit, two_tasks: str
+) -> None:
+    page = visit(two_tasks)
+    second = PAGE_PROMPTS[1]
+    page.locator(".bvc-try:visible button", has_text=second.label.lower()).first.click()
+    page.get_by_test_id("model").select_option("math-uniform")
+    expect(page.get_by_test_id("prompt")).to_have_value(second.prompt)
+
+
 def test_compare_turns_all_its_runs_and_the_reader(visit: Visit, two_tasks: str) -> None:
     page = visit(two_tasks)
     page.get_by_role("tab", name="Compare").click()
@@ -98,3 +108,5 @@ def test_compare_turns_all_its_runs_and_the_reader(visit: Visit, two_tasks: str)
         "BlockViz.bus('compare').loaded.every((player) => player.run.header.model.task === 'stories' && player.run.end)"
     )
     expect(page.get_by_test_id("scorer")).to_have_value("stories-masked")
+    assert page.locator('[data-testid="summary"] [data-row="entropy"]').count() == 1
+    assert page.locator('[data-testid="summary"] [data-row="equations"]').count() == 0, "nothing is checked"
