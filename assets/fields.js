@@ -257,6 +257,18 @@
     return (offers.find((offer) => offer.process === now.process) || offers[0]).name;
   }
 
+  /* One choice of a row of them: { label, radio }; `hook` is its test hook. */
+  function segment(group, value, text, hook) {
+    const label = make("label");
+    const radio = make("input");
+    radio.type = "radio";
+    radio.name = group;
+    radio.value = value;
+    radio.dataset.testid = hook;
+    label.append(radio, make("span", "", text));
+    return { label, radio };
+  }
+
   /* What the models write about: { element, set(task) }; hidden where there is no choice. `turned(task)` hears of a person's turn. */
   function taskSwitch(spec, turned) {
     const segments = make("fieldset", "bvc-segments");
@@ -266,13 +278,7 @@
     part.element.hidden = !spec.tasks.length;
     const group = unique("bvc-task");
     for (const task of spec.tasks) {
-      const label = make("label");
-      const radio = make("input");
-      radio.type = "radio";
-      radio.name = group;
-      radio.value = task.name;
-      radio.dataset.testid = "task-" + task.name;
-      label.append(radio, make("span", "", task.label));
+      const { label, radio } = segment(group, task.name, task.label, "task-" + task.name);
       segments.append(label);
       radio.addEventListener("change", () => turned(task.name));
     }
@@ -338,5 +344,5 @@
     return BlockViz.viewTools.fill(spec.words["attention_" + values.record_attention], sizes);
   }
 
-  BlockViz.fields = { make, field, showError, sliderField, seedField, unique, valueOf, promptField, promptFollows, taskOf, taskSwitch, fitting, tryLine, buttons, attentionMemory, BUILDERS };
+  BlockViz.fields = { make, field, showError, sliderField, seedField, unique, valueOf, promptField, promptFollows, taskOf, taskSwitch, fitting, segment, tryLine, buttons, attentionMemory, BUILDERS };
 })();

@@ -5,7 +5,7 @@
   "use strict";
 
   const BlockViz = (window.BlockViz = window.BlockViz || {});
-  const { make, field, showError, sliderField, seedField, unique, valueOf, BUILDERS, promptField, promptFollows, taskOf, taskSwitch, fitting, tryLine, buttons, attentionMemory } = BlockViz.fields;
+  const { make, field, showError, sliderField, seedField, unique, valueOf, BUILDERS, promptField, promptFollows, taskOf, taskSwitch, fitting, segment, tryLine, buttons, attentionMemory } = BlockViz.fields;
 
   /* Whether a setting has a meaning beside the values of the others: APPLIES of blockviz/sampling/settings.py. */
   function means(spec, name, values) {
@@ -37,14 +37,8 @@
     segments.dataset.testid = "preset" + suffix;
     segments.setAttribute("aria-label", spec.words.preset);
     for (const preset of spec.presets) {
-      const label = make("label");
-      const radio = make("input");
-      radio.type = "radio";
-      radio.name = group;
-      radio.value = preset.name;
-      radio.dataset.testid = "preset-" + preset.name + suffix;
+      const { label, radio } = segment(group, preset.name, preset.short, "preset-" + preset.name + suffix);
       label.title = preset.label;
-      label.append(radio, make("span", "", preset.short));
       segments.append(label);
       radio.addEventListener("change", () => choose(preset.name));
     }
