@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from blockviz.evaluation.block_likelihood import Likelihood, SizeLikelihood
+from blockviz.evaluation.tables import likelihood_markdown
 from blockviz.sampling.trace import STATE_CODE, Trace
 from blockviz.ui.examples import EXAMPLES, lesson_choices
 from blockviz.ui.files import Handoff
@@ -121,7 +124,21 @@ def test_figures_are_those_of_the_checkpoints_files(model: str) -> None:
             percent = figures.percent(model, row["preset"], row["steps"])
             assert abs(float(percent.rstrip("%")) - 100 * row["accuracy"]) <= 0.5
     card = (CHECKPOINTS / model / "README.md").read_text("utf-8")
-    assert all(value in card for value in figures.likelihood(model).values())
+    bounds = figures.likelihood(model)
+    assert {"B = 1", "B = 16", "B = 128"} <= bounds.keys()
+    assert all(f"| {size} | {value}" in card for size, value in bounds.items())
+
+
+def test_bounds_are_read_as_a_card_writes_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    sizes = (
+        SizeLikelihood(1, 0.25, 0.0, math.exp(0.25), True),
+        SizeLikelihood(16, 1.5, 0.125, math.exp(1.5), False),
+    )
+    (tmp_path / "model").mkdir()
+    card = likelihood_markdown("model", Likelihood(sizes, 0.75, 0.01, 1.0, 0.01, 0.02, 8, 100, 4))
+    (tmp_path / "model" / "README.md").write_text(card, encoding="utf-8")
+    monkeypatch.setattr(figures, "CHECKPOINTS", tmp_path)
+    assert figures.likelihood("model") == {"B = 1": "0.2500", "B = 16": "1.5000"}
 
 
 def test_chapters_do_without_measured_figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

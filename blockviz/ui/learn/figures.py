@@ -83,11 +83,12 @@ def likelihood(model: str) -> dict[str, str]:
         lines = (CHECKPOINTS / model / "README.md").read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
         raise FiguresMissing(model) from None
-    for head, rule, body in zip(lines, lines[1:], lines[2:], strict=False):
-        if head.startswith("| B = ") and rule.startswith("|-"):
-            cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in (head, body)]
-            return dict(zip(*cells, strict=False))
-    raise FiguresMissing(model)
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| B = ")
+    ]
+    if not rows:
+        raise FiguresMissing(model)
+    return {size: nats.partition(" ")[0] for size, nats, *_ in rows}
 
 
 def quality(model: str) -> dict[str, Any]:
