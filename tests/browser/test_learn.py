@@ -84,7 +84,7 @@ def test_the_control_changes_the_run_and_the_outline_follows_the_pass(visit: Vis
             expect(page.get_by_test_id("told")).to_have_text(option["told"])
             assert marked(page) == option["outlined"], (name, option["label"])
     page.evaluate("BlockViz.visibleBus().toEnd()")
-    page.wait_for_function("BlockViz.state().pass === BlockViz.state().passes - 1")
+    page.wait_for_function("BlockViz.state().shown === BlockViz.state().passes - 1")
     twin = page.evaluate(
         "() => { const {run, shown} = BlockViz.bus('learn').players.at(-1);"
         " const {rule, listed} = BlockViz.bus('learn').transports.at(-1);"
