@@ -311,7 +311,8 @@
     foot.append(actions, status);
     form.append(...config.main.children, seed.element, config.more, foot);
     root.append(form);
-    config.parts.model.element.addEventListener("change", () => promptFollows(spec, prompt.input, taskNow()));
+    let last = taskNow();
+    config.parts.model.element.addEventListener("change", () => turned(taskNow()));
     follow();
 
     function taskNow() {
@@ -326,9 +327,20 @@
     /* Another task: its models and prompts, and one of its examples plays, where an example stood before. */
     function turn(name) {
       config.set("model", fitting(spec, name, config.values().model));
-      promptFollows(spec, prompt.input, name);
-      config.refresh();
+      turned(name);
       BlockViz.files.showTask("explore", name);
+    }
+
+    /* What nobody changed follows the task: an example's prompt, and all settings while they are those of its run. */
+    function turned(name) {
+      promptFollows(spec, prompt.input, name);
+      const [before, after] = [last, name].map((one) => (spec.tasks.find((task) => task.name === one) || {}).settings);
+      const now = config.values();
+      if (before && after && spec.fields.every((field) => now[field.name] === before[field.name])) {
+        for (const [field, value] of Object.entries(after)) config.set(field, value);
+      }
+      last = name;
+      config.refresh();
     }
 
     return runner({

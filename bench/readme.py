@@ -14,9 +14,9 @@ from blockviz.models.checkpoint import CHECKPOINTS, ModelCard, list_models
 
 README = ROOT / "README.md"
 ACCURACY, QUALITY = "accuracy.json", "quality.json"
-Cell = tuple[str | None, int | None, float]
-"""Preset, steps per block, temperature; no preset for the held-out texts themselves."""
-Column = tuple[str, str | None, int | None, float]
+Cell = tuple[str | None, int | None, float | None]
+"""Preset, steps per block, temperature; none of them for the held-out texts themselves."""
+Column = tuple[str, str | None, int | None, float | None]
 """Its heading before them."""
 # What the README says of each model's accuracy, and of its texts.
 COLUMNS: tuple[Column, ...] = (
@@ -26,11 +26,12 @@ COLUMNS: tuple[Column, ...] = (
     ("ARPC, 16 steps", "arpc", 16, 1.0),
 )
 STORY_COLUMNS: tuple[Column, ...] = (
-    ("held-out texts", None, None, 1.0),
+    ("held-out texts", None, None, None),
     ("AR", "ar", None, 1.0),
     ("ancestral, 16 steps", "ancestral", 16, 1.0),
     ("ARPC, 4 steps", "arpc", 4, 1.0),
     ("ARPC, 16 steps", "arpc", 16, 1.0),
+    ("ARPC, 16 steps, T = 0.8", "arpc", 16, 0.8),
 )
 
 
@@ -84,7 +85,7 @@ def models_markdown(folder: Path = CHECKPOINTS) -> str:
         judge = "[`stories-ar`](checkpoints/stories-ar/README.md), trained apart,"
         note = f"Stories: what {judge} finds of sampled texts in nats per token, with 95% intervals"
         rows = [_row(card, _nll(folder / card.name / QUALITY), STORY_COLUMNS) for card in telling]
-        parts.append(f"{note}; block size 16, temperature 1.\n\n" + table(_header(STORY_COLUMNS), rows))
+        parts.append(f"{note}; block size 16, temperature T = 1.\n\n" + table(_header(STORY_COLUMNS), rows))
     return "\n".join(parts)
 
 
@@ -106,7 +107,7 @@ def _nll(path: Path) -> dict[Cell, str]:
     if not path.exists():
         return {}
     rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    figures = {(row["preset"], row["steps"], 1.0): row["nll"] for row in rows}
+    figures = {(row["preset"], row["steps"], row["temperature"]): row["nll"] for row in rows}
     return {
         cell: f"{one['value']:.2f} [{one['low']:.2f}, {one['high']:.2f}]" for cell, one in figures.items()
     }

@@ -126,11 +126,16 @@ def training_lines(model: Model) -> list[str]:
     recipe = recipe_of(model)
     *before, run = _runs(model)
     lines = []
-    for base in before:
+    for place, base in enumerate(before):
         lines += [
-            f"The weights start from `{_command(base)}`, which uses {base['process']} noise: "
-            f"{base['steps']:,} optimiser steps of {base['batch']} sequences{_time(base)}. At block size 1 the noise "
-            "says nothing about the text, so what one process learned there holds for the other.",
+            f"The weights {'went on with' if place else 'start from'} `{_command(base)}`, which uses "
+            f"{base['process']} noise: {base['steps']:,} optimiser steps of {base['batch']} sequences{_time(base)}.",
+            "",
+        ]
+    if any(base["process"] != run["process"] for base in before):
+        lines += [
+            "At block size 1 the noise says nothing about the text, so what one process learned there holds for the "
+            "other.",
             "",
         ]
     return [

@@ -28,7 +28,8 @@ from blockviz.training.batches import Example
 SAMPLES = 64
 MOST_SAMPLES = 1000
 SEEDS = 2**31
-TEMPERATURE = 1.0
+CAUTIOUS = 0.8
+"""A temperature at which texts are drawn as one would for reading; 1 is the model as it is."""
 GRAMS = (1, 2, 3)
 OPENINGS = (
     "Once upon a time",
@@ -41,16 +42,18 @@ OPENINGS = (
     "In the garden, a bird",
 )
 """Prompts where no file gives any; text i has the i-th, and begins again after the last."""
-SAMPLERS: tuple[tuple[str, int | None], ...] = (
-    ("ar", None),
-    ("ancestral", 4),
-    ("ancestral", 16),
-    ("random", 16),
-    ("eipc", 16),
-    ("arpc", 4),
-    ("arpc", 16),
+SAMPLERS: tuple[Cell, ...] = (
+    Cell("ar", None, 1.0),
+    Cell("ancestral", 4, 1.0),
+    Cell("ancestral", 16, 1.0),
+    Cell("random", 16, 1.0),
+    Cell("eipc", 16, 1.0),
+    Cell("arpc", 4, 1.0),
+    Cell("arpc", 16, 1.0),
+    Cell("ar", None, CAUTIOUS),
+    Cell("arpc", 16, CAUTIOUS),
 )
-"""Presets with their steps per block, as the table has them."""
+"""The rows of the table: presets with their steps per block and temperature."""
 
 Progress = Callable[[float], object]
 """Told the number of texts finished since it was last told, a fraction where a batch is under way."""
@@ -58,7 +61,7 @@ Progress = Callable[[float], object]
 
 @dataclass(frozen=True)
 class QualityRow:
-    """The figures of one sampler (`preset` and `steps` per block), or of the held-out texts (both None).
+    """The figures of one sampler (`preset`, `steps` per block, `temperature`), or of the held-out texts (all None).
 
     `nll` in nats per token by the judge, `entropy` of a text's token frequencies in nats, averaged over texts;
     `distinct` for n = 1, 2, 3 the share of different n-grams within a text, in percent; `tokens` per text, end token
@@ -69,6 +72,7 @@ class QualityRow:
 
     preset: str | None
     steps: int | None
+    temperature: float | None
     texts: int
     nll: Figure
     entropy: Figure
@@ -80,7 +84,7 @@ class QualityRow:
 
 @dataclass(frozen=True)
 class Quality:
-    """The table of a model: `samples` texts a sampler at temperature 1, text i with the seed `seed` + i.
+    """The table of a model: `samples` texts a sampler, text i with the seed `seed` + i.
 
     `source` is the file whose held-out texts gave the prompts, None for `OPENINGS`. `canvas` is in tokens, `seconds`
     wall time of all.
@@ -110,7 +114,7 @@ class Written:
 def cells_of(model: Model) -> list[Cell]:
     """The samplers a model is measured with: left to right alone where it was trained for nothing else."""
     blocks = model.info.block_sizes != (1,)
-    return [Cell(preset, steps, TEMPERATURE) for preset, steps in SAMPLERS if blocks or steps is None]
+    return [cell for cell in SAMPLERS if blocks or cell.steps is None]
 
 
 def check_judge(model: Model, judge: Model) -> None:
@@ -252,6 +256,7 @@ def measure(cell: Cell | None, written: Written, model: Model, judge: Model) -> 
     return QualityRow(
         preset=None if cell is None else cell.preset,
         steps=None if cell is None else cell.steps,
+        temperature=None if cell is None else cell.temperature,
         texts=len(texts),
         nll=ratio(_read(judge, written), lengths),
         entropy=ratio([entropy(text) for text in texts], each),

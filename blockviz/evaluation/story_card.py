@@ -11,7 +11,7 @@ from blockviz.base.writing import complete
 from blockviz.evaluation.accuracy import EvaluationError
 from blockviz.evaluation.block_likelihood import Likelihood
 from blockviz.evaluation.model_card import recipe_of, shape_lines, training_lines
-from blockviz.evaluation.quality import Quality
+from blockviz.evaluation.quality import CAUTIOUS, Quality
 from blockviz.evaluation.sweep import BLOCK_SIZE, Cell
 from blockviz.evaluation.tables import likelihood_markdown, quality_markdown
 from blockviz.evaluation.texts import OPENING_WORDS
@@ -23,7 +23,14 @@ QUALITY = "quality.json"
 PROMPT = "Once upon a time"
 SAMPLES = 10
 STEPS = 16
-SHOWN = ("ancestral", "arpc", "ar", "random", "eipc")
+SHOWN = (
+    Cell("arpc", STEPS, CAUTIOUS),
+    Cell("arpc", STEPS, 1.0),
+    Cell("ancestral", STEPS, CAUTIOUS),
+    Cell("ancestral", STEPS, 1.0),
+    Cell("ar", None, CAUTIOUS),
+    Cell("ar", None, 1.0),
+)
 
 
 def check_story_card(model: Model, judged: bool) -> None:
@@ -149,17 +156,17 @@ def _quality_lines(model: Model, texts: Quality | None) -> list[str]:
 
 def _sample_lines(model: Model) -> list[str]:
     """Ten unchosen texts of each sampler."""
-    shown = ("ar",) if _left_to_right(model) else SHOWN
-    how = "" if _left_to_right(model) else f"block size {BLOCK_SIZE}, {STEPS} steps a block, "
+    alone = _left_to_right(model)
+    how = "" if alone else f"block size {BLOCK_SIZE}, {STEPS} steps a block, "
     lines = [
-        f'Unchosen: the prompt "{PROMPT}", {how}temperature 1, seeds 0 to {SAMPLES - 1}. A text that does not end on '
-        "the canvas stops there.",
+        f'Unchosen: the prompt "{PROMPT}", {how}seeds 0 to {SAMPLES - 1}. A text that does not end on the canvas stops '
+        "there.",
         "",
     ]
-    for preset in shown:
-        settings = Cell(preset, None if preset == "ar" else STEPS, 1.0).settings(BLOCK_SIZE, 0)
+    for cell in (cell for cell in SHOWN if not alone or cell.steps is None):
+        settings = cell.settings(BLOCK_SIZE, 0)
         result = sample_batch(model, [PROMPT] * SAMPLES, settings, range(SAMPLES))
-        lines += [f"### {PRESETS[preset].label}", ""]
+        lines += [f"### {PRESETS[cell.preset].label}, temperature {cell.temperature:g}", ""]
         for number, text in enumerate(result.texts, 1):
             gap = " " if text[:1].isspace() else ""
             lines += [f"{number}. {PROMPT}{gap}**{_plain(text)}**", ""]

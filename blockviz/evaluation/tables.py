@@ -81,7 +81,7 @@ def quality_markdown(name: str, result: Quality) -> str:
     )
     last = result.seed + result.samples - 1
     lines = [
-        f"`{name}`: {result.samples} texts a sampler, block size {result.block_size}, temperature 1, canvas "
+        f"`{name}`: {result.samples} texts a sampler, block size {result.block_size}, canvas "
         f"{result.canvas} tokens, seeds {result.seed} to {last}; {given}. AR NLL: nats per generated token as "
         f"`{result.judge}` (`{result.judge_hash}`), an AR model trained apart, reads the text from left to right. A "
         "text that repeats itself is likely and poor, so the entropy of its token frequencies and its share of "
@@ -90,6 +90,7 @@ def quality_markdown(name: str, result: Quality) -> str:
         *_table(
             [
                 "sampler, steps a block",
+                "temperature",
                 "AR NLL, nats per token",
                 "token entropy, nats",
                 *(f"distinct {n}-grams, %" for n in range(1, len(result.rows[0].distinct) + 1)),
@@ -100,6 +101,7 @@ def quality_markdown(name: str, result: Quality) -> str:
             [
                 [
                     _sampler(row),
+                    "–" if row.temperature is None else f"{row.temperature:g}",
                     _figure(row.nll, 3),
                     _figure(row.entropy, 3),
                     *(_figure(share, 1) for share in row.distinct),

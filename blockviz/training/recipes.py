@@ -208,6 +208,17 @@ STORY_STAGES = (
         warmup_steps=100,
     ),
 )
+# Once more from the top of the rate; the last stretch takes over where its cosine is left.
+STORY_LONG_STAGES = (
+    Stage(
+        steps=4500,
+        block_weights=(0.45, 0.04, 0.05, 0.08, 0.26, 0.06, 0.06),
+        rate=0.5,
+        rate_steps=8000,
+        warmup_steps=100,
+    ),
+)
+STORY_LAST_STAGES = (Stage(steps=2200, block_weights=(0.42, 0.04, 0.05, 0.09, 0.28, 0.06, 0.06), rate=0.21),)
 
 
 def _stories(name: str, process: Process, stages: tuple[Stage, ...], starts_from: str | None) -> Recipe:
@@ -227,6 +238,10 @@ def _stories(name: str, process: Process, stages: tuple[Stage, ...], starts_from
         # The models that are sampled from also meet the seams that overlapping and repaired blocks have.
         seams=None if starts_from is None else Seams(0.15),
     )
+
+
+def _last_of_stories(name: str, process: Process) -> Recipe:
+    return replace(_stories(name, process, STORY_LAST_STAGES, "stories-base-3"), seed=3, keeps_optimiser=True)
 
 
 def _overlay(name: str, process: Process) -> Recipe:
@@ -261,7 +276,12 @@ RECIPES: dict[str, Recipe] = {
     ),
     "overlay-masked": _overlay("overlay-masked", "masked"),
     "overlay-uniform": _overlay("overlay-uniform", "uniform"),
+    # One network for both kinds of noise as long as it pays, since block size 1 is the same to both.
     "stories-base": _stories("stories-base", "uniform", STORY_BASE_STAGES, None),
-    "stories-masked": _stories("stories-masked", "masked", STORY_STAGES, "stories-base"),
-    "stories-uniform": _stories("stories-uniform", "uniform", STORY_STAGES, "stories-base"),
+    "stories-base-2": _stories("stories-base-2", "uniform", STORY_STAGES, "stories-base"),
+    "stories-base-3": replace(
+        _stories("stories-base-3", "uniform", STORY_LONG_STAGES, "stories-base-2"), seed=2
+    ),
+    "stories-masked": _last_of_stories("stories-masked", "masked"),
+    "stories-uniform": _last_of_stories("stories-uniform", "uniform"),
 }

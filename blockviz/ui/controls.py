@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from blockviz.evaluation.tasks import PagePrompt
+from blockviz.evaluation.tasks import PagePrompt, Task
 from blockviz.sampling.passes import End, Header, Pass
 from blockviz.sampling.settings import (
     APPLIES,
@@ -57,11 +57,15 @@ PROCESS_WORDS = {"masked": "masked noise", "uniform": "uniform noise"}
 
 @dataclass(frozen=True)
 class Choices:
-    """What the forms can offer: models, example prompts, and the folder's name for when there are no models."""
+    """What the forms can offer: models, example prompts, and the folder's name for when there are no models.
+
+    `settings` are those of the example run that plays when a task is turned to.
+    """
 
     models: Sequence[Offer]
     prompts: Sequence[PagePrompt]
     folder: str
+    settings: Mapping[Task, SamplerSettings] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -179,7 +183,7 @@ def _spec(choices: Choices, example: Header | None) -> dict[str, Any]:
         "fields": [_field(field) for name, field in FIELDS.items() if name not in CHOSEN_ELSEWHERE],
         "predictors": [choice.value for choice in FIELDS["predictor"].choices],
         "applies": APPLIES,
-        "tasks": _tasks(choices.models),
+        "tasks": _tasks(choices),
         "examples": [
             {"task": one.task, "label": one.label.lower(), "text": one.prompt, "preset": one.preset}
             for one in choices.prompts
@@ -199,10 +203,11 @@ def _spec(choices: Choices, example: Header | None) -> dict[str, Any]:
     }
 
 
-def _tasks(models: Sequence[Offer]) -> list[dict[str, str]]:
-    """The tasks to choose from, with label and help: none where the models have no two."""
-    there = [name for name in TASKS if any(offer.task == name for offer in models)]
-    return [{"name": name, **TASKS[name]} for name in there] if len(there) > 1 else []
+def _tasks(choices: Choices) -> list[dict[str, Any]]:
+    """The tasks to choose from, with label, help and their example's settings: none where the models have no two."""
+    there = [name for name in TASKS if any(offer.task == name for offer in choices.models)]
+    settings: dict[str, dict[str, Any]] = {name: one.to_dict() for name, one in choices.settings.items()}
+    return [{"name": name, **TASKS[name], "settings": settings.get(name)} for name in there if len(there) > 1]
 
 
 def _model(offer: Offer) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from blockviz.evaluation.tasks import Task
 from blockviz.sampling.passes import Header, TraceError
+from blockviz.sampling.settings import SamplerSettings
 from blockviz.sampling.trace_reader import LineReader
 from blockviz.ui.wording import chosen_among
 from blockviz.views.bundle import ASSETS
@@ -60,6 +61,17 @@ def gallery(folder: Path = EXAMPLES) -> tuple[Entry, ...]:
 def entry_of(name: str, folder: Path = EXAMPLES) -> Entry | None:
     """The entry of that name, or None."""
     return next((entry for entry in gallery(folder) if entry.name == name), None)
+
+
+def settings_of_tasks(folder: Path = EXAMPLES) -> dict[Task, SamplerSettings]:
+    """By task, the settings of the single run that plays when it is turned to: those of the first in the gallery."""
+    found: dict[Task, SamplerSettings] = {}
+    for entry in gallery(folder):
+        if len(entry.runs) == 1 and entry.task not in found:
+            header = header_of(recorded(entry.runs[0], folder))
+            if header is not None:
+                found[entry.task] = header.settings
+    return found
 
 
 def pictures(folder: Path = EXAMPLES) -> dict[str, list[str]]:

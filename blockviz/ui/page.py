@@ -12,7 +12,7 @@ import gradio as gr
 from blockviz.evaluation.tasks import PagePrompt
 from blockviz.ui import api, compare, explore, filebar, stepping
 from blockviz.ui.controls import Choices, compare_spec, explore_spec
-from blockviz.ui.examples import FIRST, FIRST_PAIR, entry_of, header_of, recorded
+from blockviz.ui.examples import FIRST, FIRST_PAIR, entry_of, header_of, recorded, settings_of_tasks
 from blockviz.ui.files import Handoff
 from blockviz.ui.learn import tab as learn
 from blockviz.ui.player_component import part
@@ -45,7 +45,7 @@ def build(
     files, handoff = assets(learn.run_assets(), learn.glossary_script()), Handoff()
     # The folder's whole path is nobody's business.
     writers = [offer for offer in runner.shelf.offers() if not offer.reads_only]
-    choices = Choices(writers, prompts, Path(folder).name)
+    choices = Choices(writers, prompts, Path(folder).name, settings_of_tasks())
     single, pair = recorded(FIRST), _pair()
     headers = (header_of(pair[0]), header_of(pair[1]))
     with api.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as demo:

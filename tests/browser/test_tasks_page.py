@@ -66,6 +66,8 @@ def test_stories_bring_their_models_prompts_and_examples(visit: Visit, two_tasks
     assert header is not None
     page.wait_for_function("(run) => BlockViz.state().run === run", arg=header.run)
     expect(page.get_by_test_id("prompt")).to_have_value(header.prompt)
+    expect(page.get_by_test_id("setting-steps")).to_have_value(str(header.settings.steps))
+    expect(page.get_by_test_id("setting-temperature")).to_have_value(f"{header.settings.temperature:g}")
 
     page.get_by_test_id("prompt").fill("One cold day")
     page.get_by_test_id("setting-steps").fill("1")
@@ -75,6 +77,7 @@ def test_stories_bring_their_models_prompts_and_examples(visit: Visit, two_tasks
     page.get_by_test_id("task-math").locator("visible=true").check(force=True)
     expect(page.get_by_test_id("model")).to_have_value("math-masked")
     expect(page.get_by_test_id("prompt")).to_have_value("One cold day")
+    expect(page.get_by_test_id("setting-steps")).to_have_value("1")
     assert offered(page) == math
     assert page.evaluate("BlockViz.state().run") == made, "a run that somebody made stays on screen"
 

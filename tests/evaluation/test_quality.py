@@ -74,7 +74,7 @@ def test_every_figure_is_that_of_the_runs_alone(model: Model, judge: Model) -> N
         for n, counts in grams.items():
             for place, value in enumerate(distinct(written, n)):
                 counts[place] += value
-    assert (row.preset, row.steps, row.texts) == ("arpc", 3, 9)
+    assert (row.preset, row.steps, row.temperature, row.texts) == ("arpc", 3, 1.0, 9)
     assert row.nll.value == pytest.approx(nats / sum(tokens), rel=1e-5)
     assert row.entropy.value == pytest.approx(np.mean(entropies))
     assert [share.value for share in row.distinct] == pytest.approx([100 * a / b for a, b in grams.values()])
@@ -112,7 +112,7 @@ def test_held_out_texts_give_the_prompts_and_stand_beside(model: Model, judge: M
     result = quality(model, judge, beginnings=found, source=text, samples=8, cells=[ARPC])
     sampled, held_out = result.rows
     assert (result.source, result.samples) == ("stories.txt", 8)
-    assert (held_out.preset, held_out.steps, held_out.calls) == (None, None, None)
+    assert (held_out.preset, held_out.steps, held_out.temperature, held_out.calls) == (None, None, None, None)
     written = held_out_texts([example for _, example in found])
     nats = sum(
         nll_per_token(judge, e.tokens, range(e.prompt_length, len(e.tokens)))
@@ -123,7 +123,7 @@ def test_held_out_texts_give_the_prompts_and_stand_beside(model: Model, judge: M
     assert sampled.calls is not None
     page = quality_markdown(model.name, result)
     assert "| **the 8 held-out texts themselves** |" in page
-    assert f"| AR-informed corrector (ARPC), 3 | {sampled.nll.value:.3f} [{sampled.nll.low:.3f}, " in page
+    assert f"| AR-informed corrector (ARPC), 3 | 1 | {sampled.nll.value:.3f} [{sampled.nll.low:.3f}, " in page
     assert f"as `stories-ar` (`{judge.content_hash}`)" in page
 
 
@@ -147,8 +147,8 @@ def test_texts_too_short_or_with_marks_of_gaps_are_passed_over(model: Model, tmp
 
 
 def test_an_ar_model_is_sampled_from_left_to_right_only(model: Model, judge: Model) -> None:
-    assert [(cell.preset, cell.steps) for cell in cells_of(model)] == list(SAMPLERS)
-    assert [(cell.preset, cell.steps) for cell in cells_of(judge)] == [("ar", None)]
+    assert cells_of(model) == list(SAMPLERS)
+    assert {(cell.preset, cell.steps) for cell in cells_of(judge)} == {("ar", None)}
 
 
 def test_a_judge_must_read_the_same_tokens_from_left_to_right_and_be_trained_apart(
@@ -185,12 +185,13 @@ def test_the_command(
     code, out, _ = call(capsys, *asked, "--json")
     assert code == 0
     report = json.loads(out)
-    assert [(row["preset"], row["steps"]) for row in report["rows"]] == [*map(tuple, SAMPLERS), (None, None)]
+    named = [(row["preset"], row["steps"], row["temperature"]) for row in report["rows"]]
+    assert named == [*((cell.preset, cell.steps, cell.temperature) for cell in SAMPLERS), (None, None, None)]
     assert (report["model"], report["judge"], report["samples"]) == ("stories-masked", "stories-ar", 5)
     assert all(row["nll"]["value"] > 0 for row in report["rows"])
     assert report["rows"][-1]["calls"] is None
     code, out, _ = call(capsys, *asked)
-    assert f"| Left to right (AR) | {report['rows'][0]['nll']['value']:.3f} [" in out
+    assert f"| Left to right (AR) | 1 | {report['rows'][0]['nll']['value']:.3f} [" in out
     code, _, err = call(capsys, *start)
     assert (code, "--quality needs --judge MODEL" in err) == (2, True)
     code, _, err = call(capsys, *start, "--judge", "stories-masked")

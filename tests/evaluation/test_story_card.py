@@ -33,7 +33,7 @@ def judge(tmp_path: Path) -> Model:
 
 
 def model_of(folder: Path, process: Literal["masked", "uniform"] = "masked") -> Model:
-    recipes = ("stories-base", f"stories-{process}")
+    recipes = ("stories-base", "stories-base-2", f"stories-{process}")
     return story_model(folder, f"stories-{process}", process, recipes=recipes)
 
 
@@ -72,6 +72,8 @@ def test_one_command_makes_the_whole_card(
     for said in ("## Data", "TinyStories", "CDLA-Sharing-1.0", "license: apache-2.0", "## Limits"):
         assert said in card
     assert "The weights start from `python -m blockviz train stories-base --text FILE`" in card
+    assert "The weights went on with `python -m blockviz train stories-base-2 --text FILE`" in card
+    assert ("holds for the other" in card) == (process == "masked")
     assert f"`python -m blockviz train {name} --text FILE`: 300 optimiser steps of 192 sequences" in card
     assert "(57,600 in all), 2 minutes on one GPU" in card
     assert f"| block sizes and weights, {name}, 300 steps | 1: 0.25, 16: 0.75 |" in card
@@ -89,8 +91,8 @@ def test_the_judge_has_a_card_of_its_own(
     card = (tmp_path / "stories-ar" / "README.md").read_text(encoding="utf-8")
     assert "An autoregressive language model that writes little stories" in card
     assert re.search(r"^\| B = 1 \| \d+\.\d{4} \| \d+\.\d{3} \| exact \|$", card, re.MULTILINE)
-    assert len(re.findall(r"^\d+\. Once upon a time ?\*\*.*\*\*$", card, re.MULTILINE)) == 10
-    assert "### Left to right (AR)" in card
+    assert len(re.findall(r"^\d+\. Once upon a time ?\*\*.*\*\*$", card, re.MULTILINE)) == 20
+    assert "### Left to right (AR), temperature 0.8" in card
     for strange in (
         "mixture",
         "noise draws",

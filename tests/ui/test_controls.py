@@ -125,7 +125,9 @@ def test_compare_starts_with_arpc_on_masked_beside_arpc_on_uniform() -> None:
 def test_with_models_of_two_tasks_there_is_a_choice_and_prompts_for_each() -> None:
     story = Offer("stories-masked", "masked", 128, "stories", 3_000_000)
     assert spec()["tasks"] == [], "one task is no choice"
-    offered = spec(Choices([MASKED, story], PAGE_PROMPTS, "x"))
+    drawn = from_preset("arpc", steps=16, temperature=0.8)
+    offered = spec(Choices([MASKED, story], PAGE_PROMPTS, "x", {"stories": drawn}))
+    assert [task["settings"] for task in offered["tasks"]] == [None, drawn.to_dict()]
     assert [task["name"] for task in offered["tasks"]] == ["math", "stories"]
     assert all(task["label"] and task["help"] for task in offered["tasks"])
     assert [model["task"] for model in offered["models"]] == ["math", "stories"]

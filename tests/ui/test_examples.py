@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from blockviz.sampling.trace import Trace
-from blockviz.ui.examples import EXAMPLES, FIRST, FIRST_PAIR, entry_of, gallery, header_of, packed, recorded
+from blockviz.ui.examples import (
+    EXAMPLES,
+    FIRST,
+    FIRST_PAIR,
+    entry_of,
+    gallery,
+    header_of,
+    packed,
+    recorded,
+    settings_of_tasks,
+)
 
 NAMES = sorted({name for entry in gallery() for name in entry.runs})
 
@@ -33,6 +43,15 @@ def test_the_page_has_what_it_opens_with() -> None:
     assert pair is not None
     assert (first.runs, len(pair.runs)) == ((FIRST,), 2)
     assert entry_of("nothing") is None
+
+
+def test_a_task_brings_the_settings_of_the_run_that_plays() -> None:
+    settings = settings_of_tasks()
+    assert set(settings) == {"math", "stories"}
+    for task, one in settings.items():
+        first = next(entry for entry in gallery() if entry.task == task and len(entry.runs) == 1)
+        assert one == Trace.load(EXAMPLES / f"{first.runs[0]}.jsonl.gz").header.settings
+    assert settings["math"] == Trace.load(EXAMPLES / f"{FIRST}.jsonl.gz").header.settings
 
 
 def test_the_runs_are_small() -> None:

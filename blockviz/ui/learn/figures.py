@@ -105,7 +105,10 @@ def quality(model: str) -> dict[str, Any]:
 def nll(model: str, preset: str, steps: int | None = None) -> str:
     """What a judge finds of a sampler's texts, in nats per token, from quality.json; raises FiguresMissing."""
     rows = quality(model)["rows"]
-    found = [row["nll"]["value"] for row in rows if (row["preset"], row["steps"]) == (preset, steps)]
+    asked = (preset, steps, TEMPERATURE)
+    found = [
+        row["nll"]["value"] for row in rows if (row["preset"], row["steps"], row["temperature"]) == asked
+    ]
     if not found:
         raise FiguresMissing(f"{model} {preset} {steps}")
     return f"{found[0]:.2f}"
