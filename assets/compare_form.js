@@ -3,7 +3,7 @@
 (function () {
   "use strict";
   const BlockViz = (window.BlockViz = window.BlockViz || {});
-  const { make, field, seedField, promptField, promptFollows, taskOf, taskSwitch, fitting, tryLine, buttons, valueOf } = BlockViz.fields;
+  const { make, field, seedField, promptField, promptFollows, taskOf, exampleSettings, taskSwitch, fitting, tryLine, buttons, valueOf } = BlockViz.fields;
   const { configuration, runner, takeShared, complaints } = BlockViz.formTools;
   const fill = (words, values) => BlockViz.numbers.fill(words, values);
 
@@ -219,9 +219,22 @@
       return taskOf(spec, plan.values(0).model);
     }
 
-    /* Another task: its models, each with the noise it had, its prompts, and one of its examples where an example stood. */
+    /* A run's temperature is that of the task's example: stories read better when drawn with some caution. */
+    function temperature(task) {
+      const { temperature } = exampleSettings(spec, task) || {};
+      return temperature === undefined ? plan.definitions.get("temperature").default : temperature;
+    }
+
+    /* Another task: its models, each with the noise it had, its prompts, its temperature where nobody chose one, and one of its
+       examples where an example stood. */
     function turn(name) {
-      take(plan.runs.map((run, i) => ({ ...plan.values(i), model: fitting(spec, name, plan.values(i).model) })));
+      const usual = temperature(taskNow());
+      const turned = plan.runs.map((run, i) => {
+        const values = plan.values(i);
+        const own = values.temperature === usual ? temperature(name) : values.temperature;
+        return { ...values, model: fitting(spec, name, values.model), temperature: own };
+      });
+      take(turned);
       promptFollows(spec, prompt.input, name);
       BlockViz.files.showTask("compare", name);
     }
@@ -232,7 +245,8 @@
       line.append(make("span", "", words.ready));
       for (const one of spec.ready) {
         const node = button("", one.label, one.help, () => {
-          take(one.runs.map((run) => ({ ...usual(0), ...run.settings, model: fitting(spec, taskNow(), run.model), seed: seed.get() })));
+          const base = { ...usual(0), temperature: temperature(taskNow()) };
+          take(one.runs.map((run) => ({ ...base, ...run.settings, model: fitting(spec, taskNow(), run.model), seed: seed.get() })));
           control_.start();
         });
         node.dataset.testid = "ready-" + one.name;

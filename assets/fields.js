@@ -249,6 +249,9 @@
   /* The task of a model, "" where it has none that the page knows. */
   const taskOf = (spec, name) => (spec.models.find((offer) => offer.name === name) || {}).task || "";
 
+  /* The settings of the example that plays when a task is turned to, or null. */
+  const exampleSettings = (spec, task) => (spec.tasks.find((one) => one.name === task) || {}).settings || null;
+
   /* The model of a task that is nearest to the model `name`: itself, or one with the same noise. */
   function fitting(spec, task, name) {
     const now = spec.models.find((offer) => offer.name === name) || {};
@@ -344,5 +347,5 @@
     return BlockViz.viewTools.fill(spec.words["attention_" + values.record_attention], sizes);
   }
 
-  BlockViz.fields = { make, field, showError, sliderField, seedField, unique, valueOf, promptField, promptFollows, taskOf, taskSwitch, fitting, segment, tryLine, buttons, attentionMemory, BUILDERS };
+  BlockViz.fields = { make, field, showError, sliderField, seedField, unique, valueOf, promptField, promptFollows, taskOf, exampleSettings, taskSwitch, fitting, segment, tryLine, buttons, attentionMemory, BUILDERS };
 })();

@@ -5,7 +5,7 @@
   "use strict";
 
   const BlockViz = (window.BlockViz = window.BlockViz || {});
-  const { make, field, showError, sliderField, seedField, unique, valueOf, BUILDERS, promptField, promptFollows, taskOf, taskSwitch, fitting, segment, tryLine, buttons, attentionMemory } = BlockViz.fields;
+  const { make, field, showError, sliderField, seedField, unique, valueOf, BUILDERS, promptField, promptFollows, taskOf, exampleSettings, taskSwitch, fitting, segment, tryLine, buttons, attentionMemory } = BlockViz.fields;
 
   /* Whether a setting has a meaning beside the values of the others: APPLIES of blockviz/sampling/settings.py. */
   function means(spec, name, values) {
@@ -334,7 +334,7 @@
     /* What nobody changed follows the task: an example's prompt, and all settings while they are those of its run. */
     function turned(name) {
       promptFollows(spec, prompt.input, name);
-      const [before, after] = [last, name].map((one) => (spec.tasks.find((task) => task.name === one) || {}).settings);
+      const [before, after] = [last, name].map((one) => exampleSettings(spec, one));
       const now = config.values();
       if (before && after && spec.fields.every((field) => now[field.name] === before[field.name])) {
         for (const [field, value] of Object.entries(after)) config.set(field, value);

@@ -16,7 +16,7 @@ from blockviz.models.block_dit import BlockDiT, NetworkConfig
 from blockviz.models.checkpoint import save
 from blockviz.models.tokens import Tokens
 from blockviz.training import byte_tokenizer
-from blockviz.ui.examples import gallery, header_of, recorded
+from blockviz.ui.examples import gallery, header_of, recorded, settings_of_tasks
 from tests.browser.conftest import Visit, serve
 from tests.evaluation.math_models import math_model, write_checkpoint
 from tests.training.made_up_stories import stories
@@ -111,5 +111,8 @@ def test_compare_turns_all_its_runs_and_the_reader(visit: Visit, two_tasks: str)
         "BlockViz.bus('compare').loaded.every((player) => player.run.header.model.task === 'stories' && player.run.end)"
     )
     expect(page.get_by_test_id("scorer")).to_have_value("stories-masked")
+    drawn = settings_of_tasks()["stories"].temperature
+    temperatures = "BlockViz.bus('compare').loaded.map((player) => player.run.header.settings.temperature)"
+    assert page.evaluate(temperatures) == [drawn, drawn]
     assert page.locator('[data-testid="summary"] [data-row="entropy"]').count() == 1
     assert page.locator('[data-testid="summary"] [data-row="equations"]').count() == 0, "nothing is checked"
