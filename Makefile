@@ -87,15 +87,15 @@ bench: browser ## measure the ratios of the README's table, write bench/results.
 
 .PHONY: train-math-base
 train-math-base: .venv/run.stamp ## train what both bundled models start from (hours; first)
-	$(PY) -m blockviz train math-base --out runs/checkpoints $(ARGS)
+	$(PY) -m blockviz train math-base $(ARGS)
 
 .PHONY: train-math-masked
 train-math-masked: .venv/run.stamp ## train the bundled masked model (hours)
-	$(PY) -m blockviz train math-masked --out runs/checkpoints $(ARGS)
+	$(PY) -m blockviz train math-masked $(ARGS)
 
 .PHONY: train-math-uniform
 train-math-uniform: .venv/run.stamp ## train the bundled uniform model (hours)
-	$(PY) -m blockviz train math-uniform --out runs/checkpoints $(ARGS)
+	$(PY) -m blockviz train math-uniform $(ARGS)
 
 .PHONY: story-cards
 story-cards: .venv/run.stamp ## measure the models of stories and write their cards (TEXT=stories.txt; half an hour)

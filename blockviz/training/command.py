@@ -33,6 +33,8 @@ from blockviz.training.runfiles import RunError
 from blockviz.training.starting import history
 from blockviz.training.text_source import TextSource
 
+OUT = Path("runs/checkpoints")
+"""Not the folder of the bundled models, whose names the recipes share."""
 MAX_STEPS = 10_000_000
 MAX_BATCH = 4096
 MAX_SEED = 2**31 - 1
@@ -44,7 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments: `python -m blockviz train RECIPE ...`."""
     parser.add_argument("recipe", choices=sorted(RECIPES), help="what to train")
     parser.add_argument(
-        "--out", type=folder_to_make, default=Path("checkpoints"), help="folder for the finished checkpoint"
+        "--out",
+        type=folder_to_make,
+        default=OUT,
+        help="folder for the finished checkpoint, in one of the recipe's name (default: %(default)s)",
     )
     parser.add_argument("--run", type=folder_to_make, help="folder of the run's files (default runs/RECIPE)")
     parser.add_argument(
