@@ -128,7 +128,8 @@ def _nats(model: Model, examples: list[Example], size: int, generator: torch.Gen
     logits = predict(model.net, streams, noised.xt)
     nats = bound(logits, streams, noised, model.process, model.info.schedule)
     counted = streams.target & ~streams.tail
-    return torch.where(counted, nats, torch.zeros_like(nats)).double().sum(dim=1).cpu()
+    # Not every device has float64.
+    return torch.where(counted, nats, torch.zeros_like(nats)).cpu().double().sum(dim=1)
 
 
 def _size(size: int, nll: float, error: float, tokens: int) -> SizeLikelihood:

@@ -131,7 +131,8 @@ class Trainer:
         )
         weight = self._sum(torch.stack([group.noised.weight.sum() for group in prepared]).sum())
         levels = torch.zeros(LEVELS, dtype=torch.float64)
-        sums = torch.zeros(2, len(recipe.block_sizes), device=place.device, dtype=torch.float64)
+        # On the CPU, since not every device has float64.
+        sums = torch.zeros(2, len(recipe.block_sizes), dtype=torch.float64)
         tokens = 0
         for group in prepared:
             streams, noised = group.streams, group.noised
@@ -141,12 +142,12 @@ class Trainer:
             (loss.sum() / weight).backward()
             row_sizes = streams.block_size.flatten().tolist()
             columns = torch.tensor([recipe.block_sizes.index(size) for size in row_sizes])
-            sums[0].index_add_(0, columns.to(place.device), loss.detach().sum(dim=1).double())
-            sums[1].index_add_(0, columns.to(place.device), noised.weight.sum(dim=1).double())
+            sums[0].index_add_(0, columns, loss.detach().sum(dim=1).cpu().double())
+            sums[1].index_add_(0, columns, noised.weight.sum(dim=1).cpu().double())
             tokens += streams.clean.numel() + streams.noisy.numel()
             levels += count_levels(noised.alpha, streams.target & (streams.block_size > 1))
         self._reduce_gradients()
-        sums, levels = self._sum(sums).cpu(), self._sum(levels.to(place.device)).cpu()
+        sums, levels = self._sum_of_figures(sums), self._sum_of_figures(levels)
         norm = self.optimiser.step(self.step)
         self.step += 1
         by_size = {
@@ -212,6 +213,12 @@ class Trainer:
         if self.place.world > 1:
             dist.all_reduce(value)
         return value
+
+    def _sum_of_figures(self, value: torch.Tensor) -> torch.Tensor:
+        """The sum over all processes of float64 figures that are on the CPU; NCCL adds on the device alone."""
+        if self.place.world == 1:
+            return value
+        return self._sum(value.to(self.place.device)).cpu()
 
     def _reduce_gradients(self) -> None:
         if self.place.world == 1:

@@ -70,7 +70,7 @@ def sequence_nats(
             for draw in range(1 if size == 1 else draws):
                 nll, right = _token_nll(net, process, recipe, streams, generator)
                 nats[draw, place, column] = (
-                    torch.where(counted, nll, torch.zeros_like(nll)).sum(dim=1).double().cpu()
+                    torch.where(counted, nll, torch.zeros_like(nll)).sum(dim=1).cpu().double()
                 )
             if size == 1:
                 exact[place] = (right | ~counted).all(dim=1).cpu()

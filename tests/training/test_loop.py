@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from blockviz.models.checkpoint import load
 from blockviz.models.tokens import Tokens
-from blockviz.training import loop
+from blockviz.training import loop, validation
 from blockviz.training.command import main, termination
 from blockviz.training.curriculum import LEVELS, Curriculum
 from blockviz.training.loop import Place, Trainer, train
@@ -23,6 +23,7 @@ from blockviz.training.recipes import RECIPES, Recipe
 from blockviz.training.runfiles import LOSSES, NOISE, STATE, VALIDATION, RunError
 from blockviz.training.seams import Seams
 from blockviz.training.text_source import TextSource
+from tests.no_float64 import there
 from tests.training.made_up_stories import stories
 
 CPU = Place(0, 1, torch.device("cpu"))
@@ -139,6 +140,32 @@ def test_the_command_refuses_in_one_sentence(tmp_path: Path, capsys: pytest.Capt
     arguments = ["math-masked", "--run", str(tmp_path), "--resume", "--device", "cpu"]
     assert main(arguments) == 2
     assert "no run to resume" in capsys.readouterr().err
+
+
+def test_a_finished_model_does_not_land_among_the_bundled_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(RECIPES, "math-masked", tiny(validation_rows=2))
+    arguments = ["math-masked", "--steps", "1", "--device", "cpu"]
+    for more, folder in (((), "runs/checkpoints"), (("--out", "mine"), "mine")):
+        assert main([*arguments, *more]) == 0
+        assert capsys.readouterr().out.strip() == f"{folder}/math-masked"
+        assert load(tmp_path / folder / "math-masked", "cpu").info.process == "masked"
+    assert not (tmp_path / "checkpoints").exists()
+
+
+def test_a_device_without_float64_gives_the_figures_of_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    examples = Trainer(tiny(), CPU).corpus.validation(4)
+
+    def figures() -> tuple[object, object]:
+        trainer = Trainer(tiny(), CPU, autocast=False)
+        return trainer.train_step(), trainer.validate(examples)
+
+    expected = figures()
+    monkeypatch.setattr(loop, "weighted_loss", there(loop.weighted_loss))
+    monkeypatch.setattr(validation, "bound", there(validation.bound))
+    assert figures() == expected
 
 
 SCRIPT = """
