@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from blockviz.base.token_counts import distinct, entropy
 from blockviz.evaluation.arithmetic import check
-from blockviz.evaluation.likelihood import generated_stops
 from blockviz.evaluation.paired import Difference, mean_difference, share_difference
 from blockviz.evaluation.scoring import ScoringError, nll_per_token, same_tokens
 from blockviz.models.checkpoint import Model
 from blockviz.sampling.batch import BatchResult, sample_batch
+from blockviz.sampling.prompts import read_prompt
 from blockviz.sampling.settings import SamplerSettings
 
 FEWEST_SEEDS = 5
@@ -116,6 +117,7 @@ def study(
         outcomes=[[] for _ in configurations],
         ms=[0.0] * len(configurations),
     )
+    given = [_given(one, prompt) for one in configurations]
     seeds = [(seed + i) % SEEDS for i in range(count)]
     for start in range(0, count, CHUNK):
         chunk = seeds[start : start + CHUNK]
@@ -128,7 +130,10 @@ def study(
                 progress=None if tick is None else lambda *_: tick(),
             )
             for row in range(len(chunk)):
-                found.outcomes[index].append(_outcome(one.model, result, row, reader, task, answer))
+                positions = _written(result, row, given[index], one.model.info.end_id)
+                found.outcomes[index].append(
+                    _outcome(one.model, result, row, positions, reader, task, answer)
+                )
                 if tick is not None:
                     tick()
             before = len(found.outcomes[index]) - len(chunk)
@@ -138,24 +143,46 @@ def study(
             yield found
 
 
+def _given(one: Configuration, prompt: str) -> NDArray[np.bool_]:
+    """Where the canvas of a configuration holds a token of the prompt, bool [L]."""
+    info = one.model.info
+    read = read_prompt(prompt, one.model.tokens, one.settings.length or info.length, info.end_id)
+    # A prompt that does not fit is refused by whoever runs it.
+    given = np.zeros(max(read.length, len(read.tokens)), bool)
+    given[: len(read.tokens)] = [token is not None for token in read.tokens]
+    return given
+
+
+def _written(
+    result: BatchResult, row: int, given: NDArray[np.bool_], end_id: int | None
+) -> NDArray[np.int64]:
+    """Positions of a run's final text, int64: none that is `given`, none behind the first end token written.
+
+    They are those of `views.comparison.final_positions` for the run alone.
+    """
+    positions = np.flatnonzero(~given[: result.lengths[row]])
+    if end_id is None:
+        return positions
+    ends = np.flatnonzero(result.tokens[row, positions] == end_id)
+    return positions[: ends[0] + 1] if ends.size else positions
+
+
 def _outcome(
-    model: Model, result: BatchResult, row: int, reader: Model, task: bool, answer: int | None
+    model: Model,
+    result: BatchResult,
+    row: int,
+    positions: NDArray[np.int64],
+    reader: Model,
+    task: bool,
+    answer: int | None,
 ) -> Outcome:
-    start = int(result.prompt_lengths[row])
-    one = slice(row, row + 1)
-    stop = int(
-        generated_stops(
-            result.tokens[one], result.prompt_lengths[one], result.lengths[one], model.info.end_id
-        )[0]
-    )
-    canvas = result.tokens[row, :stop].tolist()
-    text = canvas[start:]
+    text = result.tokens[row, positions].tolist()
     different, grams = distinct(text, 2)
     verdict = check(result.texts[row], answer) if task else None
     right = None if verdict is None else verdict.sound if answer is None else verdict.correct is True
     return Outcome(
         right=right,
-        nll=_nll(model, reader, canvas, start),
+        nll=_nll(model, reader, result.tokens[row], positions.tolist()),
         entropy=entropy(text),
         distinct=100 * different / grams if grams else None,
         nfe=int(result.nfe_denoise[row] + result.nfe_verify[row]),
@@ -163,11 +190,11 @@ def _outcome(
     )
 
 
-def _nll(model: Model, reader: Model, canvas: list[int], start: int) -> float | None:
-    if not same_tokens(reader, model):
+def _nll(model: Model, reader: Model, tokens: NDArray[np.int64], positions: list[int]) -> float | None:
+    if not positions or not same_tokens(reader, model):
         return None
     try:
-        nats = nll_per_token(reader, canvas, range(start, len(canvas)))
+        nats = nll_per_token(reader, tokens[: positions[-1] + 1].tolist(), positions)
     except ScoringError:
         return None
     return nats if np.isfinite(nats) else None

@@ -6,9 +6,11 @@ import pytest
 
 from blockviz.evaluation.many_seeds import CHUNK, Configuration, Study, study
 from blockviz.evaluation.paired import mean_difference, share_difference
+from blockviz.evaluation.scoring import nll_per_token
 from blockviz.evaluation.tasks import EXAMPLE_PROMPTS
 from blockviz.sampling.run import sample
 from blockviz.sampling.settings import from_preset
+from blockviz.views.comparison import facts, final_positions
 from tests.evaluation.math_models import math_model
 
 PROMPT = EXAMPLE_PROMPTS[0].prompt
@@ -16,8 +18,8 @@ MASKED = Configuration(math_model("masked"), from_preset("arpc", steps=2))
 UNIFORM = Configuration(math_model("uniform"), from_preset("ancestral", steps=2))
 
 
-def last(*configurations: Configuration, count: int = 5, **more: Any) -> Study:
-    return list(study(configurations, PROMPT, count, **more))[-1]
+def last(*configurations: Configuration, count: int = 5, prompt: str = PROMPT, **more: Any) -> Study:
+    return list(study(configurations, prompt, count, **more))[-1]
 
 
 def test_every_run_is_that_of_its_seed_alone() -> None:
@@ -34,6 +36,23 @@ def test_every_run_is_that_of_its_seed_alone() -> None:
     assert found.judged == "sound"
     assert all(ms > 0 for ms in found.ms)
     assert found.scorer == math_model("masked").name
+
+
+@pytest.mark.parametrize("prompt", [PROMPT, f"{PROMPT} [[15]] #### 30", f"{PROMPT} [[90=#### 30]]"])
+def test_figures_are_those_of_the_table_of_single_runs(prompt: str) -> None:
+    """What is given behind a gap is nobody's text, though it is read as the context of what follows."""
+    configurations = (MASKED, UNIFORM)
+    found = last(*configurations, prompt=prompt)
+    reader = MASKED.model
+    for one, outcomes in zip(configurations, found.outcomes, strict=True):
+        for seed, outcome in zip(found.seeds, outcomes, strict=True):
+            trace = sample(one.model, prompt, one.settings, seed=seed)
+            table, positions = facts(trace), final_positions(trace).tolist()
+            different, grams = table.distinct[1]
+            assert (outcome.tokens, outcome.entropy) == (table.tokens, pytest.approx(table.entropy))
+            assert outcome.distinct == (pytest.approx(100 * different / grams) if grams else None)
+            nll = nll_per_token(reader, trace.passes[-1].tokens[: positions[-1] + 1].tolist(), positions)
+            assert outcome.nll == pytest.approx(nll, rel=1e-5)
 
 
 def test_it_grows_batch_by_batch_and_pairs_only_what_all_have_finished() -> None:
