@@ -13,10 +13,10 @@ from blockviz.diffusion.schedules import Schedule
 from blockviz.models.checkpoint import Model
 from blockviz.sampling.attention_recording import recording_of
 from blockviz.sampling.denoiser import Call, Denoiser
-from blockviz.sampling.passes import Phase
-from blockviz.sampling.plans import PLANS, Segment, StepPlan
+from blockviz.sampling.passes import MAX_CELLS, MAX_PASSES, Phase
+from blockviz.sampling.plans import PLANS, Segment, StepPlan, most_passes
 from blockviz.sampling.prompts import Tokens, leading
-from blockviz.sampling.settings import SamplerSettings, SettingsError, validate
+from blockviz.sampling.settings import SamplerSettings, SettingsError, applies, validate
 
 DrawsFor = Callable[[Tensor], Draws]
 """The source of random numbers for a window in which the rows marked True (bool `[N]`) write."""
@@ -109,12 +109,15 @@ def prepare(
 
     The canvas has `length` positions, or those of the settings, or the model's. With `record`, which is for one
     prompt, it keeps the attention that the settings ask for; `kind` of denoiser stands between it and the network.
-    Raises SettingsError when the model cannot run the settings or a prompt leaves nothing to write.
+    Raises SettingsError when the model cannot run the settings or a prompt leaves nothing to write, and with `record`
+    for a run that a trace cannot hold.
     """
     validate(settings, model.info.length, model.config.x0_causal, model.info.process)
     length = length or settings.length or model.info.length
     free = torch.stack([_free(prompt, length) for prompt in prompts])
     segments = plan(model, settings, free)
+    if record:
+        check_passes(settings, segments, length)
     widest = max(segment.stop - segment.start for segment in segments)
     starts = [leading(prompt) for prompt in prompts]
     recording = recording_of(settings, model.config, len(starts[0]), length) if record else None
@@ -142,6 +145,21 @@ def prepare(
         done=torch.zeros(len(prompts), dtype=torch.bool, device=denoiser.device),
         lengths=torch.tensor([len(start) for start in starts], device=denoiser.device),
         frozen=torch.zeros_like(canvas, dtype=torch.bool),
+    )
+
+
+def check_passes(settings: SamplerSettings, segments: Sequence[Segment], length: int) -> None:
+    """Raise SettingsError for a run that could take more passes than a trace that is read again may have."""
+    most = min(MAX_PASSES, MAX_CELLS // length)
+    count = most_passes(settings, segments)
+    if count <= most:
+        return
+    field = "steps" if applies("steps", settings) else "length"
+    raise SettingsError(
+        field,
+        settings.steps if field == "steps" else length,
+        f"what is recorded in at most {most:,} passes on {length} positions (this would take up to {count:,}): fewer "
+        "steps, larger blocks or a shorter canvas",
     )
 
 

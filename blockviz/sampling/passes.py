@@ -47,6 +47,9 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 STATE_CODE: dict[str, int] = {name: code for code, name in enumerate(STATES)}
 REASON_CODE: dict[str, int] = {name: code for code, name in enumerate(REASONS)}
 
+MAX_PASSES = 100_000
+MAX_CELLS = 32 * 2**20
+"""Passes x positions of one trace: 160 MB in memory."""
 ATTENTION_STEPS = 255
 MAX_ATTENTION_CALL = 2 * 2**20
 """Bytes of the attention weights of one network call, so that the line of a pass stays under `trace.MAX_LINE_BYTES`."""

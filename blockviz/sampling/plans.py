@@ -6,14 +6,14 @@ segments and asks nothing else, so that another sampler is another plan (MATHS.m
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from blockviz.diffusion.schedules import Schedule, alpha, alpha_pairs
-from blockviz.sampling.settings import SamplerSettings
+from blockviz.sampling.settings import AR_SCORES, SamplerSettings
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Segment:
     Everything before `start` is clean, and so is what stands before `keep` afterwards, in the rows marked in `rows`
     bool `[N]` or those of `free` (where `keep` is `start`, another segment finishes the window). Positions in `renoise`
     bool `[N, stop - start]` turn back to noise before the first step. `whole`: the network reads the canvas as one
-    noisy stream, whatever the window is.
+    noisy stream, whatever the window is. `corrected`: a corrector acts in it where the settings have one.
     """
 
     start: int
@@ -48,6 +48,7 @@ class Segment:
     renoise: Tensor | None = None
     rows: Tensor | None = None
     whole: bool = False
+    corrected: bool = True
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def _mended(settings: SamplerSettings, schedule: Schedule, main: Segment, free: 
         return [main]
     steps = _steps(settings, schedule, settings.seam_steps, main.stop - start, corrected=False)
     rows = main.free.any(dim=1) | seam.any(dim=1)
-    again = replace(main, start=start, steps=steps, free=seam, renoise=seam, rows=rows)
+    again = replace(main, start=start, steps=steps, free=seam, renoise=seam, rows=rows, corrected=False)
     return [replace(main, keep=boundary), again]
 
 
@@ -166,6 +167,20 @@ def _steps(
         StepPlan(alpha_t, alpha_s, corrected and is_guided(i, count, settings.warmup, settings.every))
         for i, (alpha_t, alpha_s) in enumerate(alpha_pairs(schedule, count))
     )
+
+
+def most_passes(settings: SamplerSettings, segments: Sequence[Segment]) -> int:
+    """How many passes a run of one sequence is recorded in at most: all of them, where no end token ends it early."""
+    guided = 3 if settings.corrector in AR_SCORES else 2  # proposed, read, re-noised
+    count = 1  # the start
+    for segment in segments:
+        steps = sum(guided if step.guided else 1 for step in segment.steps)
+        if segment.predictor in ("confident", "threshold"):
+            steps = min(steps, int(segment.free.sum()))  # a step that reveals nothing is left out
+        opened = segment.renoise is not None
+        committed = segment.keep > segment.start and segment.stop - segment.start > 1
+        count += opened + steps + committed
+    return count
 
 
 def tokens(settings: SamplerSettings, free: Tensor, schedule: Schedule) -> list[Segment]:

@@ -17,7 +17,7 @@ from blockviz.diffusion.draws import GeneratorDraws
 from blockviz.sampling.denoiser import forbidden_ids
 from blockviz.sampling.edit_recording import Touch, record_edit
 from blockviz.sampling.edits import Edit, EditError, named
-from blockviz.sampling.job import Job, on_device, plan
+from blockviz.sampling.job import Job, check_passes, on_device, plan
 from blockviz.sampling.passes import Pass
 from blockviz.sampling.plans import is_guided
 from blockviz.sampling.rewinding import Point
@@ -201,10 +201,11 @@ def _change_settings(point: Point, settings: SamplerSettings, edit: Edit) -> Non
     if now is None:
         return
     index = next(i for i, segment in enumerate(job.segments) if segment is now.segment)
-    mine, *rest = plan(model, settings, ~job.given.cpu())[index:]
+    rest = plan(model, settings, ~job.given.cpu())[index + 1 :]
     job.segments[index + 1 :] = [on_device(one, job.denoiser.device) for one in rest]
-    # The steps under way keep their noise levels; which of them are corrected is as the new settings have it.
-    corrected, total = any(level.guided for level in mine.steps), len(now.segment.steps)
+    check_passes(settings, job.segments, job.length)
+    # The steps under way keep number and noise levels; which of them are corrected is as the new settings have it.
+    corrected, total = settings.corrector != "none" and now.segment.corrected, len(now.segment.steps)
     now.steps = [
         (i, replace(level, guided=corrected and is_guided(i, total, settings.warmup, settings.every)))
         for i, level in now.steps

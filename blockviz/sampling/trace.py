@@ -27,6 +27,8 @@ from blockviz.sampling.edits import Edit, EditError, Fork
 from blockviz.sampling.passes import (
     ATTENTION_STEPS,
     FORMAT,
+    MAX_CELLS,
+    MAX_PASSES,
     PHASES,
     REASON_CODE,
     REASONS,
@@ -315,6 +317,13 @@ def save_all(traces: Sequence[Trace], path: str | Path) -> None:
     """Write up to MOST_RUNS runs into one file, one after another, as `cat` would; otherwise as `Trace.save`."""
     if not 1 <= len(traces) <= MOST_RUNS:
         raise TraceError(f"A file holds 1 to {MOST_RUNS} runs, not {len(traces)}.")
+    for trace in traces:
+        passes, length = len(trace.passes), trace.header.length
+        if passes > MAX_PASSES or passes * length > MAX_CELLS:
+            raise TraceError(
+                f"The run has {passes} passes on {length} positions; a trace file may have {MAX_PASSES} passes and "
+                f"{MAX_CELLS} cells (passes x positions)."
+            )
     target = Path(path)
     text = "".join(line for trace in traces for line in trace.to_lines()).encode("ascii")
     if len(text) > MAX_BYTES:

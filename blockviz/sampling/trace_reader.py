@@ -28,6 +28,8 @@ from blockviz.sampling.json_checks import (
 from blockviz.sampling.passes import (
     FORMAT,
     MAX_ATTENTION_RUN,
+    MAX_CELLS,
+    MAX_PASSES,
     PHASES,
     REASONS,
     STATES,
@@ -51,9 +53,6 @@ from blockviz.sampling.trace_values import (
     model_of,
 )
 
-MAX_PASSES = 100_000
-MAX_CELLS = 32 * 2**20
-"""Passes x positions of one trace: 160 MB in memory."""
 MAX_PIECE = 512
 OLDEST_FORMAT = 1
 MAX_RAW = 4 * MAX_PIECE

@@ -212,6 +212,34 @@ def test_settings_change_from_the_next_step_or_block_on() -> None:
     assert same(rest_of(anew, 2), rest_of(direct, 1))
 
 
+def test_the_block_under_way_keeps_its_steps_and_its_corrector_when_the_number_of_steps_changes() -> None:
+    """Also to 1, where the blocks to come have no step that could be corrected."""
+    model = tiny_model("masked")
+    parent = run(model, steps=8, corrector="ar_nll")
+    at = middle(parent, "renoise", 1)
+    child = fork(model, parent, Edit(at, settings={"steps": 1}))
+    block = parent.passes[at].block
+    end = next(k for k in range(at, len(parent.passes)) if parent.passes[k].phase == "commit")
+    assert [entry.phase for entry in parent.passes[at:end]].count("verify") == 5
+    assert same(child.passes[at + 2 : end + 2], parent.passes[at + 1 : end + 1])
+    later = [entry.phase for entry in child.passes[end + 2 :] if entry.block != block]
+    assert set(later) == {"denoise", "commit"}
+
+
+def test_a_seam_under_way_gets_no_corrector_by_an_edit() -> None:
+    model = tiny_model("masked")
+    parent = run(model, seams="renoise", seam_width=2, seam_steps=4, steps=4, corrector="ar_nll")
+    opened = next(
+        k
+        for k, entry in enumerate(parent.passes)
+        if entry.phase == "renoise" and parent.passes[k - 1].phase not in ("verify", "propose")
+    )
+    at = opened + 1
+    end = next(k for k in range(at, len(parent.passes)) if parent.passes[k].phase == "commit")
+    child = fork(model, parent, Edit(at, settings={"every": 2}))
+    assert {entry.phase for entry in child.passes[at + 2 : end + 1]} == {"denoise"}
+
+
 def test_a_new_seed_draws_from_the_edit_on_as_a_run_of_that_seed() -> None:
     model = tiny_model("uniform")
     parent = run(model, steps=3)

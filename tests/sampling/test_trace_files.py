@@ -332,6 +332,23 @@ def test_passes_and_cells_are_bounded_while_reading(monkeypatch: pytest.MonkeyPa
         Trace.from_lines(lines())
 
 
+def test_what_could_not_be_read_again_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = make.small_trace()
+    cells = len(whole.passes) * whole.header.length
+    for name, enough in (("MAX_CELLS", cells), ("MAX_PASSES", len(whole.passes))):
+        with monkeypatch.context() as patch:
+            for module in (trace_module, trace_reader):
+                patch.setattr(module, name, enough)
+            whole.save(tmp_path / "run.jsonl")
+            assert Trace.load(tmp_path / "run.jsonl") == whole
+            patch.setattr(trace_module, name, enough - 1)
+            with pytest.raises(
+                TraceError, match=f"{len(whole.passes)} passes on {whole.header.length} positions"
+            ):
+                whole.save(tmp_path / "none.jsonl")
+    assert not (tmp_path / "none.jsonl").exists()
+
+
 def edited(index: int, change: Callable[[dict[str, Any]], object]) -> list[str]:
     whole = lines()
     body = json.loads(whole[index])
