@@ -165,7 +165,8 @@ def _mixture(
     """Block sizes and their weights: as told, or by the path's `single_block_size/16` or `multi_block_size/16/...`."""
     sizes, weights = told.block_sizes, told.block_weights
     if sizes is None:
-        sizes, weights = _mixture_of_path(parts)
+        sizes, named = _mixture_of_path(parts)
+        weights = named if weights is None else weights
     if sizes is None:
         raise CheckpointError(
             f"the files of {name} do not tell the block sizes it was trained with: say them with --block-sizes, for "

@@ -105,6 +105,14 @@ def test_what_is_told_wins_over_the_path(tmp_path: Path) -> None:
     assert (info.process, info.block_sizes) == ("uniform", (4,))
 
 
+def test_weights_that_are_told_win_where_the_path_names_the_sizes(tmp_path: Path) -> None:
+    folder = write_release(tmp_path / MULTI / "absorb", SMALL, tokenizer=TOKENIZER)
+    info = release(str(folder), Told(block_weights=(0.3, 0.7))).info
+    assert (info.block_sizes, info.block_weights) == ((1, 16), (0.3, 0.7))
+    with pytest.raises(CheckpointError, match="one weight per block size"):
+        release(str(folder), Told(block_weights=(0.3, 0.3, 0.4)))
+
+
 def test_another_backbone_is_refused(tmp_path: Path) -> None:
     folder = write_release(tmp_path / "baselines/owt/mdlm", SMALL, tokenizer=TOKENIZER, kind="dit")
     with pytest.raises(CheckpointError, match=r"of type 'dit'; only block-dit"):
