@@ -17,6 +17,7 @@ from blockviz.training.word_problems import Problem, problems
 
 PROBLEM_SEED = 2_000_003
 """Stream of the test split that figures in model cards refer to; training validates on another one."""
+PROBLEMS = 500
 MAX_PROBLEMS = 100_000
 BATCH_SIZE = 64
 Z95 = 1.959963984540054

@@ -18,6 +18,7 @@ from blockviz.evaluation.accuracy import (
     BATCH_SIZE,
     MAX_PROBLEMS,
     PROBLEM_SEED,
+    PROBLEMS,
     EvaluationError,
     Progress,
     evaluate,
@@ -48,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--problems",
         type=whole(1, MAX_PROBLEMS),
-        default=500,
+        default=PROBLEMS,
         help="how many problems (default: %(default)s)",
     )
     parser.add_argument(
@@ -61,7 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--batch-size",
         type=whole(1, MAX_PROBLEMS),
         default=BATCH_SIZE,
-        help="problems at once (default: %(default)s)",
+        help="problems at once (default: %(default)s); likelihood is always measured in the same batches, since they "
+        "decide which noise a text gets",
     )
     parser.add_argument(
         "--gsm8k",
@@ -220,12 +222,11 @@ def _likelihood(options: argparse.Namespace, model: Model, settings: SamplerSett
         examples = text_examples(model, options.text, options.problems, whole=options.all_texts)
     rounds = sum(1 if size == 1 else options.draws for size in model.info.block_sizes)
     with tqdm(total=len(examples) * rounds, unit="text", delay=BAR_DELAY, leave=False) as bar:
-        result = block_likelihood.likelihood(
-            model, examples, draws=options.draws, rows=options.batch_size, progress=bar.update
-        )
+        result = block_likelihood.likelihood(model, examples, draws=options.draws, progress=bar.update)
     texts = None if judge is None else _quality(options, model, judge, settings)
     if options.card:
-        write_story_card(model, find(options.model, options.folder), result, texts)
+        folder = find(options.model, options.folder)
+        write_story_card(model, folder, result, texts, all_texts=options.all_texts)
     if options.json:
         written = {} if texts is None else {"quality": asdict(texts)}
         return json.dumps(finite({**asdict(result), **written, **_model(model)}))

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from blockviz.base.writing import complete
-from blockviz.evaluation.accuracy import PROBLEM_SEED, EvaluationError, held_out
+from blockviz.evaluation.accuracy import PROBLEM_SEED, PROBLEMS, EvaluationError, held_out
 from blockviz.evaluation.block_likelihood import likelihood
 from blockviz.evaluation.tables import accuracy_markdown, likelihood_markdown
 from blockviz.evaluation.texts import problem_examples
 from blockviz.models.checkpoint import Model
 from blockviz.sampling.run import sample
+from blockviz.sampling.settings import FIELDS
 from blockviz.training.recipes import RECIPES, Recipe
 
 BOUND_PROBLEMS = 256
@@ -75,7 +76,7 @@ def write_card(model: Model, folder: Path, table: Mapping[str, Any]) -> Path:
         "",
         accuracy_markdown(table).strip(),
         "",
-        f"Made by `python -m blockviz evaluate {model.name} --table FILE --card`, problem stream {PROBLEM_SEED}.",
+        f"Made by `{_table_command(model, table)}`, problem stream {table['problem_seed']}.",
         "",
         "## Samples",
         "",
@@ -157,6 +158,23 @@ def _options(recipe: Recipe) -> str:
         start, end = recipe.curriculum.start, recipe.curriculum.end
         said += f" Noise levels go from heavy to light (k from {start:g} to {end:g})."
     return said
+
+
+def flags(named: Mapping[str, tuple[object, object]]) -> str:
+    """The options of a command that are not at their defaults, each from (its value, its default)."""
+    return "".join(f" {name} {value}" for name, (value, default) in named.items() if value != default)
+
+
+def _table_command(model: Model, table: Mapping[str, Any]) -> str:
+    said = flags(
+        {
+            "--problems": (table["problems"], PROBLEMS),
+            "--problem-seed": (table["problem_seed"], PROBLEM_SEED),
+            "--seed": (table["seed"], FIELDS["seed"].default),
+            "--block-size": (table["block_size"], FIELDS["block_size"].default),
+        }
+    )
+    return f"python -m blockviz evaluate {model.name} --table FILE{said} --card"
 
 
 def _runs(model: Model) -> list[dict[str, Any]]:

@@ -10,14 +10,14 @@ from pathlib import Path
 from blockviz.base.writing import complete
 from blockviz.evaluation.accuracy import EvaluationError
 from blockviz.evaluation.block_likelihood import Likelihood
-from blockviz.evaluation.model_card import recipe_of, shape_lines, training_lines
+from blockviz.evaluation.model_card import flags, recipe_of, shape_lines, training_lines
 from blockviz.evaluation.quality import CAUTIOUS, Quality
 from blockviz.evaluation.sweep import BLOCK_SIZE, Cell
 from blockviz.evaluation.tables import likelihood_markdown, quality_markdown
 from blockviz.evaluation.texts import OPENING_WORDS
 from blockviz.models.checkpoint import Model
 from blockviz.sampling.batch import sample_batch
-from blockviz.sampling.settings import PRESETS
+from blockviz.sampling.settings import FIELDS, PRESETS
 
 QUALITY = "quality.json"
 PROMPT = "Once upon a time"
@@ -48,11 +48,13 @@ def check_story_card(model: Model, judged: bool) -> None:
         )
 
 
-def write_story_card(model: Model, folder: Path, figures: Likelihood, texts: Quality | None) -> Path:
+def write_story_card(
+    model: Model, folder: Path, figures: Likelihood, texts: Quality | None, *, all_texts: bool = False
+) -> Path:
     """Write `README.md` into a checkpoint folder, with `figures`, `texts` and samples drawn now; returns the file.
 
-    The quality of `texts` goes into `QUALITY` beside it too, for whoever cites it. Raises EvaluationError as
-    `check_story_card`.
+    The quality of `texts` goes into `QUALITY` beside it too, for whoever cites it. `all_texts`: both are of all texts
+    of a file, not of those that training holds out. Raises EvaluationError as `check_story_card`.
     """
     check_story_card(model, texts is not None)
     kind = "autoregressive" if _left_to_right(model) else "diffusion-language-model, block-diffusion"
@@ -85,8 +87,8 @@ def write_story_card(model: Model, folder: Path, figures: Likelihood, texts: Qua
         "",
         likelihood_markdown(model.name, figures).strip(),
         "",
-        "The texts are the beginnings, a canvas long, of held-out stories; a token is one of this model's own "
-        "vocabulary, end tokens counted.",
+        f"The texts are the beginnings, a canvas long, of {'a file of' if all_texts else 'held-out'} stories; a token "
+        "is one of this model's own vocabulary, end tokens counted.",
         "",
         *_quality_lines(model, texts),
         "## Samples",
@@ -94,8 +96,12 @@ def write_story_card(model: Model, folder: Path, figures: Likelihood, texts: Qua
         *_sample_lines(model),
         "## How the figures were made",
         "",
-        f"All of this card, samples included: `{_command(model, figures, texts)}` (FILE: the text it was trained on, "
-        "of which only what training holds out is read).",
+        f"All of this card, samples included: `{_command(model, figures, texts, all_texts)}` "
+        + (
+            "(FILE: a text that it was not trained on, all of which is read)."
+            if all_texts
+            else "(FILE: the text it was trained on, of which only what training holds out is read)."
+        ),
         "",
         "## Limits",
         "",
@@ -173,11 +179,18 @@ def _sample_lines(model: Model) -> list[str]:
     return lines
 
 
-def _command(model: Model, figures: Likelihood, texts: Quality | None) -> str:
-    judged = "" if texts is None else f" --judge {texts.judge} --samples {texts.samples}"
+def _command(model: Model, figures: Likelihood, texts: Quality | None, all_texts: bool) -> str:
+    judged = ""
+    if texts is not None:
+        judged = f" --judge {texts.judge} --samples {texts.samples}" + flags(
+            {
+                "--seed": (texts.seed, FIELDS["seed"].default),
+                "--block-size": (texts.block_size, FIELDS["block_size"].default),
+            }
+        )
     return (
-        f"python -m blockviz evaluate {model.name} --likelihood --text FILE --problems {figures.sequences} "
-        f"--draws {figures.draws}{judged} --card"
+        f"python -m blockviz evaluate {model.name} --likelihood --text FILE{' --all-texts' if all_texts else ''} "
+        f"--problems {figures.sequences} --draws {figures.draws}{judged} --card"
     )
 
 

@@ -12,6 +12,7 @@ from blockviz.base.writing import complete, file_to_write
 from blockviz.evaluation.accuracy import (
     BATCH_SIZE,
     PROBLEM_SEED,
+    PROBLEMS,
     EvaluationError,
     Progress,
     evaluate,
@@ -55,7 +56,7 @@ def sweep(
     model: Model,
     path: Path,
     *,
-    problems: int = 500,
+    problems: int = PROBLEMS,
     problem_seed: int = PROBLEM_SEED,
     seed: int = 0,
     block_size: int = BLOCK_SIZE,

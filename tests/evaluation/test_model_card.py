@@ -31,6 +31,28 @@ def test_the_card_carries_what_was_measured(tmp_path: Path, monkeypatch: pytest.
     assert "1,234" in text
     assert "Left to right, temperature 0: 0.0 [0.0," in text
     assert "(right answer: " in text
+    assert (
+        "`python -m blockviz evaluate tiny-math --table FILE --problems 4 --card`, problem stream 2000003."
+        in text
+    )
+
+
+def test_the_command_on_the_card_makes_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_card, "BOUND_PROBLEMS", 4)
+    monkeypatch.setattr(model_card, "BOUND_DRAWS", 2)
+    monkeypatch.setattr(model_card, "SAMPLES", 1)
+    model = math_model("masked")
+    model = replace(model, info=replace(model.info, training=TRAINING))
+    table = {
+        **sweep(model, tmp_path / "table.json", problems=2, entries=[Cell("ar", None, 0.0)]),
+        "problems": 500,
+        "problem_seed": 7,
+        "seed": 3,
+        "block_size": 8,
+    }
+    text = model_card.write_card(model, tmp_path, table).read_text(encoding="utf-8")
+    flags = "--table FILE --problem-seed 7 --seed 3 --block-size 8 --card"
+    assert f"`python -m blockviz evaluate tiny-math {flags}`, problem stream 7." in text
 
 
 def test_a_model_of_another_origin_has_no_card(tmp_path: Path) -> None:

@@ -80,8 +80,30 @@ def test_one_command_makes_the_whole_card(
     assert "15% of the rows in larger blocks have a seam" in card
     assert (
         f"`python -m blockviz evaluate {name} --likelihood --text FILE --problems 3 --draws 2 --judge stories-ar "
-        "--samples 5 --card`"
+        "--samples 5 --card` (FILE: the text it was trained on, of which only what training holds out is read)."
     ) in card
+    assert "a canvas long, of held-out stories;" in card
+
+
+def test_the_card_names_every_flag_its_figures_depend_on(
+    judge: Model,
+    text: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(story_card, "SAMPLES", 1)
+    name = model_of(tmp_path).name
+    asked = ("--judge", "stories-ar", "--samples", 5, "--seed", 3, "--block-size", 8, "--all-texts")
+    assert call(capsys, *command(name, tmp_path, text), *asked)[0] == 0
+    card = (tmp_path / name / "README.md").read_text(encoding="utf-8")
+    assert (
+        f"`python -m blockviz evaluate {name} --likelihood --text FILE --all-texts --problems 3 --draws 2 --judge "
+        "stories-ar --samples 5 --seed 3 --block-size 8 --card` (FILE: a text that it was not trained on, all of which "
+        "is read)."
+    ) in card
+    assert "a canvas long, of a file of stories;" in card
+    assert "block size 8, canvas 48 tokens, seeds 3 to 7" in card
 
 
 def test_the_judge_has_a_card_of_its_own(
