@@ -102,7 +102,7 @@ def _curve(
     batch_size: int,
     progress: Callable[[str, float], None] | None,
 ) -> SeamCurve:
-    nll, starts, entropies = [], [], []
+    nll, starts, ends, entropies = [], [], [], []
     calls = 0
     for first in range(0, len(prompts), batch_size):
         some = prompts[first : first + batch_size]
@@ -111,6 +111,7 @@ def _curve(
         stops = generated_stops(result.tokens, result.prompt_lengths, result.lengths, model.info.end_id)
         nll.append(token_nll(model, result.tokens, result.prompt_lengths, stops, seeds))
         starts.append(result.prompt_lengths)
+        ends.append(stops)
         calls += int(result.nfe_denoise.sum() + result.nfe_verify.sum())
         entropies += [
             _entropy(row[start:stop])
@@ -120,7 +121,7 @@ def _curve(
             progress(name, len(some))
     each, begins = np.concatenate(nll), np.concatenate(starts)
     places = _places(settings, begins, each.shape[1], size)
-    near = _near_a_boundary(places, begins, size, width) & ~np.isnan(each)
+    near = _near_a_boundary(places, begins, np.concatenate(ends), size, width) & ~np.isnan(each)
     far = ~np.isnan(each) & ~near
     if not near.any() or not far.any():
         raise EvaluationError(
@@ -158,12 +159,19 @@ def _places(
 
 
 def _near_a_boundary(
-    places: NDArray[np.int64], begins: NDArray[np.int64], size: int, width: int
+    places: NDArray[np.int64],
+    begins: NDArray[np.int64],
+    stops: NDArray[np.int64],
+    size: int,
+    width: int,
 ) -> NDArray[np.bool_]:
-    """Positions within `width` of a boundary whose left neighbour is generated too: bool [N, L]."""
+    """Positions within `width` of a boundary between two tokens generated in [`begins`, `stops`), bool [N, L].
+
+    Only a position that is generated itself means anything.
+    """
     positions = np.arange(places.shape[1])
     after = (places < width) & (positions - places > begins[:, None])
-    before = places >= size - width
+    before = (places >= size - width) & (positions - places + size < stops[:, None])
     return after | before
 
 

@@ -40,7 +40,7 @@ def test_token_nll_adds_up_to_the_sequence() -> None:
 
 
 def test_curves_are_means_over_places_worked_out_again_by_hand() -> None:
-    model = tiny_model("masked")
+    model = tiny_model("masked", length=24)  # the last block is whole, and nothing follows it
     told: list[tuple[str, float]] = []
     curves = seams.measure(
         model, SETTINGS, PROMPTS, batch_size=3, progress=lambda name, done: told.append((name, done))
@@ -54,9 +54,10 @@ def test_curves_are_means_over_places_worked_out_again_by_hand() -> None:
     gaps = []
     for row, start in enumerate(result.prompt_lengths):
         mine: tuple[list[float], list[float]] = ([], [])
-        for place in range(int(start), 22):
+        for place in range(int(start), 24):
             after = place % 4 == 0 and place > start
-            mine[0 if after or place % 4 == 3 else 1].append(float(each[row, place]))
+            before = place % 4 == 3 and place < 23
+            mine[0 if after or before else 1].append(float(each[row, place]))
         near += mine[0]
         far += mine[1]
         gaps.append(np.mean(mine[0]) - np.mean(mine[1]))
@@ -64,11 +65,19 @@ def test_curves_are_means_over_places_worked_out_again_by_hand() -> None:
     assert curve.interior == pytest.approx(np.mean(far))
     assert curve.gap == pytest.approx(np.mean(gaps))
     assert curve.gap_error == pytest.approx(1.96 * np.std(gaps, ddof=1) / 2, rel=1e-3)
-    assert curve.tokens == 4 * 22 - 11
+    assert curve.tokens == 4 * 24 - 11
     assert curve.nfe_per_token == pytest.approx(result.nfe_denoise.sum() / curve.tokens)
-    rows = [np.nanmean(each[row, np.arange(22) % 4 == 2]) for row in range(4)]
+    rows = [np.nanmean(each[row, np.arange(24) % 4 == 2]) for row in range(4)]
     assert curve.offsets[2] == pytest.approx(np.mean(rows))
     assert curves[3].nfe_per_token > curve.nfe_per_token
+
+
+def test_a_boundary_has_a_generated_token_on_either_side() -> None:
+    places = np.tile(np.arange(12) % 4, (4, 1))
+    begins, stops = np.array([0, 4, 5, 2]), np.array([8, 9, 12, 4])
+    near = seams._near_a_boundary(places, begins, stops, 4, 1)
+    generated = (np.arange(12) >= begins[:, None]) & (np.arange(12) < stops[:, None])
+    assert [np.flatnonzero(row).tolist() for row in near & generated] == [[3, 4], [7, 8], [7, 8], []]
 
 
 def test_texts_without_a_second_block_have_no_seams() -> None:
