@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import itertools
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +67,7 @@ def _file_texts(path: Path) -> Iterator[str]:
                     lines = []
                 else:
                     lines.append(line)
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise RunError(f"the text {path} cannot be read: {error}") from error
     yield "".join(lines)
 

@@ -4,6 +4,7 @@ import builtins
 import gzip
 import sys
 import types
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,20 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, content:
         path.write_bytes(content)
     with pytest.raises(RunError, match=rf"{name} cannot be read"):
         TextSource(path).read()
+
+
+def test_a_damaged_gzip_is_named_wherever_it_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "stories.gz"
+    packed = gzip.compress("\n<|endoftext|>\n".join(stories(200)).encode())
+    raised = set()
+    for place in range(10, len(packed), len(packed) // 40):
+        path.write_bytes(
+            packed[:place] + bytes(255 - byte for byte in packed[place : place + 8]) + packed[place + 8 :]
+        )
+        with pytest.raises(RunError, match=r"stories\.gz cannot be read") as caught:
+            TextSource(path).read()
+        raised.add(type(caught.value.__cause__))
+    assert zlib.error in raised
 
 
 def test_no_text_is_said_so(tmp_path: Path) -> None:
