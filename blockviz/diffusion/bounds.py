@@ -6,15 +6,10 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Literal
 
 import torch
 
 from blockviz.diffusion.processes import Alpha, Masked, Uniform
-
-Objective = Literal["elbo", "ce", "ce-noisy"]
-
-OBJECTIVES: tuple[Objective, ...] = ("elbo", "ce", "ce-noisy")
 
 _EDGE = 1e-9
 
@@ -41,33 +36,6 @@ def token_nll(
     """
     bound = process.nll(log_probs, x0, xt, alpha_t, dalpha_t)
     return torch.where(_autoregressive(block_size, bound), cross_entropy(log_probs, x0), bound)
-
-
-def token_loss(
-    objective: Objective,
-    process: Masked | Uniform,
-    log_probs: torch.Tensor,
-    x0: torch.Tensor,
-    xt: torch.Tensor,
-    alpha_t: Alpha,
-    dalpha_t: Alpha,
-    block_size: int | torch.Tensor,
-) -> torch.Tensor:
-    """Per-token training loss in nats [N, T]; arguments as in `token_nll`.
-
-    "elbo": as `token_nll`. "ce": cross-entropy of every token (a carried-over one costs nothing). "ce-noisy":
-    cross-entropy of the tokens that noise has changed; at block size 1 of every token, since all of `xt` is noise.
-    Raises ValueError for an unknown objective.
-    """
-    if objective == "elbo":
-        return token_nll(process, log_probs, x0, xt, alpha_t, dalpha_t, block_size)
-    loss = cross_entropy(log_probs, x0)
-    if objective == "ce":
-        return loss
-    if objective == "ce-noisy":
-        counted = (xt != x0) | _autoregressive(block_size, loss)
-        return torch.where(counted, loss, torch.zeros_like(loss))
-    raise ValueError(f"objective must be one of {', '.join(OBJECTIVES)}, not {objective!r}")
 
 
 def check_weights(weights: Sequence[float]) -> None:

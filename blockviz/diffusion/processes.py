@@ -108,10 +108,6 @@ class Masked:
         log_p = log_probs.gather(-1, x0.unsqueeze(-1)).squeeze(-1)
         return torch.where(xt == self.mask_id, weight * log_p, torch.zeros_like(log_p))
 
-    def is_noise(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Which `tokens` [...] are visibly noise: bool [...]."""
-        return tokens == self.mask_id
-
     def _one_hot(self, tokens: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
         return torch.zeros_like(like).scatter(-1, tokens.unsqueeze(-1), 1.0)
 
@@ -205,18 +201,6 @@ class Uniform:
         Bayes' rule to it. This is that rule: log p(x) + log q(xt | x), normalised; `posterior` at alpha_s = 1.
         """
         return torch.log_softmax(log_probs + self._evidence(log_probs, xt, alpha_t), dim=-1)
-
-    def weigh_out(self, log_probs: torch.Tensor, xt: torch.Tensor, alpha_t: Alpha) -> torch.Tensor:
-        """The inverse of `weigh_in`, for networks trained by cross-entropy on inputs that show `xt`; same shapes.
-
-        Such a network learns p(x0 | xt). Given to `step` or `nll` as it is, `xt` would count twice: noise is kept too
-        often and the bound is loose.
-        """
-        return torch.log_softmax(log_probs - self._evidence(log_probs, xt, alpha_t), dim=-1)
-
-    def is_noise(self, tokens: torch.Tensor) -> torch.Tensor:
-        """No token is visibly noise: all False, bool like `tokens`."""
-        return torch.zeros_like(tokens, dtype=torch.bool)
 
     def _evidence(self, log_probs: torch.Tensor, xt: torch.Tensor, alpha_t: Alpha) -> torch.Tensor:
         """log q(xt | x) up to a constant, [..., V]: zero but at x = xt."""

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from blockviz.training import wording
 from blockviz.training.stories import LARGEST, RELATIVES, THINGS, Infeasible, factors, tell
 
@@ -117,20 +115,8 @@ def _draw(rng: random.Random, steps: int) -> Problem:
             return Problem(prompt, solution, story.value, steps)
 
 
-def _own_random(rng: random.Random | np.random.Generator) -> random.Random:
-    return random.Random(int(rng.integers(2**62))) if isinstance(rng, np.random.Generator) else rng
-
-
 def _draw_steps(rng: random.Random) -> int:
     return rng.choices((1, 2, 3, 4, 5), STEP_SHARES)[0]
-
-
-def make_problem(rng: random.Random | np.random.Generator, steps: int | None = None) -> Problem:
-    """Draws one problem, of either split; `steps` from 1 to 5 (drawn by STEP_SHARES when None), else ValueError."""
-    rng = _own_random(rng)
-    if steps is not None and steps not in range(1, 6):
-        raise ValueError(f"steps is {steps}; it must be from 1 to 5")
-    return _draw(rng, steps if steps is not None else _draw_steps(rng))
 
 
 def problem_at(split: Split, seed: int, index: int) -> Problem:
@@ -189,13 +175,12 @@ def _practice_equation(rng: random.Random, left: int | None) -> tuple[int, str, 
     return a, sign, b, result
 
 
-def practice(rng: random.Random | np.random.Generator, tokens: int) -> str:
+def practice(rng: random.Random, tokens: int) -> str:
     """Bare equations, `12 + 30 = 42 ;` one after another, as many whole ones as fit into `tokens` tokens.
 
     Half of them go on from the result before, as a solution does; sums that carry and differences that borrow are
     favoured.
     """
-    rng = _own_random(rng)
     written: list[str] = []
     used = 0
     left: int | None = None

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import pytest
 import torch
 
-from blockviz.diffusion.draws import GeneratorDraws, RowDraws
+from blockviz.diffusion.draws import GeneratorDraws
 
 
 def test_one_seed_gives_one_stream_and_the_global_generator_is_left_alone():
@@ -27,17 +26,3 @@ def test_integers_reach_every_value_below_high():
     drawn = GeneratorDraws(0).integers(7, 500)
     assert drawn.dtype == torch.int64
     assert set(drawn.tolist()) == set(range(7))
-
-
-def test_rows_draw_what_each_would_alone():
-    rows = RowDraws([5, 9, 5])
-    u, n = rows.uniform(3, 4, 6), rows.integers(11, 3, 4)
-    for index, seed in enumerate([5, 9, 5]):
-        alone = GeneratorDraws(seed)
-        assert torch.equal(u[index : index + 1], alone.uniform(1, 4, 6))
-        assert torch.equal(n[index : index + 1], alone.integers(11, 1, 4))
-
-
-def test_rows_refuse_another_batch_size():
-    with pytest.raises(ValueError, match="batch of 2"):
-        RowDraws([1, 2]).uniform(3, 4)

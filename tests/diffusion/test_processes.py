@@ -89,12 +89,11 @@ def test_at_alpha_s_one_the_posterior_is_bayes_rule_for_the_clean_token(alpha_t,
 
 
 @given(alpha_t=st.floats(1e-3, 0.999), seed=st.integers(0, 1000))
-def test_weighing_in_the_noisy_token_is_the_posterior_of_the_clean_one_and_can_be_undone(alpha_t, seed):
+def test_weighing_in_the_noisy_token_is_the_posterior_of_the_clean_one(alpha_t, seed):
     probs = some_probs(seed, V)
     xt = torch.arange(V)
     weighed = UNIFORM.weigh_in(probs.log(), xt, alpha_t)
     torch.testing.assert_close(weighed.exp(), UNIFORM.posterior(xt, probs, alpha_t, 1.0))
-    torch.testing.assert_close(UNIFORM.weigh_out(weighed, xt, alpha_t).exp(), probs)
 
 
 def test_two_posterior_steps_of_a_certain_prediction_make_one():
@@ -289,12 +288,6 @@ def test_corruption_at_the_ends(noise):
     assert (gone == V - 1).all() if isinstance(noise, Masked) else (gone == x0).float().mean() < 0.2
 
 
-def test_noise_is_visible_only_as_mask():
-    tokens = torch.tensor([0, V - 1])
-    assert MASKED.is_noise(tokens).tolist() == [False, True]
-    assert UNIFORM.is_noise(tokens).tolist() == [False, False]
-
-
 def test_processes_by_name():
     assert process("masked", 5, 4) == Masked(5, 4)
     assert process("uniform", 5) == Uniform(5)
@@ -353,7 +346,6 @@ def test_the_bound_is_the_entropy_when_the_prediction_is_the_best_possible(noise
     if isinstance(noise, Uniform):
         posterior = noise.weigh_in(best, xt, alpha_t)
         assert mean_bound(posterior) > 1.3 * entropy
-        assert mean_bound(noise.weigh_out(posterior, xt, alpha_t)) == pytest.approx(entropy, rel=2e-4)
 
 
 def gauss_legendre(points: int) -> tuple[torch.Tensor, torch.Tensor]:

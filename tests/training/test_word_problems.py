@@ -6,17 +6,15 @@ import random
 import re
 from collections import Counter
 
-import numpy as np
 import pytest
 
 from blockviz.evaluation.arithmetic import check
-from blockviz.training import wording
+from blockviz.training import word_problems, wording
 from blockviz.training.word_problems import (
     CANVAS,
     STEP_SHARES,
     WORDS,
     count_tokens,
-    make_problem,
     practice,
     problem_at,
     problems,
@@ -114,7 +112,7 @@ def test_a_text_has_one_solution() -> None:
     names = {*wording.GIRLS, *wording.BOYS}
     solutions: dict[str, str] = {}
     for _ in range(12_000):
-        problem = make_problem(rng, steps=1)
+        problem = word_problems._draw(rng, 1)
         order: dict[str, str] = {}
         words = [order.setdefault(w, f"<{len(order)}>") if w in names else w for w in problem.prompt.split()]
         text = structure(" ".join(words))
@@ -176,7 +174,8 @@ def test_split_looks_through_names_and_things() -> None:
 
 def test_split_is_one_in_fifty() -> None:
     rng = random.Random(5)
-    share = sum(split_of(make_problem(rng).prompt) == "test" for _ in range(5000)) / 5000
+    drawn = (word_problems._draw(rng, 1 + index % 5) for index in range(5000))
+    share = sum(split_of(problem.prompt) == "test" for problem in drawn) / 5000
     assert share == pytest.approx(0.02, abs=0.008)
 
 
@@ -190,16 +189,6 @@ def test_streams_resume_exactly(split: str) -> None:
 def test_bad_arguments_are_named() -> None:
     with pytest.raises(ValueError, match="validation"):
         next(problems("validation", 0))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="6"):
-        make_problem(random.Random(0), steps=6)
-
-
-@pytest.mark.parametrize("steps", [1, 2, 3, 4, 5])
-def test_steps_can_be_asked_for(steps: int) -> None:
-    rng = np.random.default_rng(steps)
-    drawn = [make_problem(rng, steps) for _ in range(50)]
-    assert {problem.steps for problem in drawn} == {steps}
-    assert len({problem.prompt for problem in drawn}) > 45
 
 
 def test_pronouns_always_mean_the_first_person() -> None:
