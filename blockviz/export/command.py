@@ -59,8 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--frames",
         type=whole(*film.LIMITS),
         metavar="N",
-        help="frames of a film; a longer run shows its first and last pass, then commits, re-noisings and the others "
-        f"evenly, as many as fit (default: {film.LIMIT})",
+        help="frames of a film; a longer run shows its first and last pass, then edits, commits, re-noisings and the "
+        f"others evenly, as many as fit (default: {film.LIMIT})",
     )
     parser.add_argument(
         "--rate",

@@ -44,8 +44,8 @@ def note(trace: Trace, numbers: Sequence[int]) -> str:
     if len(numbers) == count:
         return ""
     return (
-        f"{len(numbers)} of {count} passes are shown: the first, the last, then commits, then re-noisings, "
-        "then the others, evenly"
+        f"{len(numbers)} of {count} passes are shown: the first, the last, then edits, then commits, "
+        "then re-noisings, then the others, evenly"
     )
 
 

@@ -223,7 +223,7 @@ def legend(trace: Trace) -> tuple[tuple[str, str], ...]:
 def chosen(trace: Trace, limit: int) -> tuple[int, ...]:
     """The passes that become frames, at most `limit` (at least 2), in order.
 
-    All of them where they fit. Otherwise the first and the last, then as many edits and commits as fit, then
+    All of them where they fit. Otherwise the first and the last, then as many edits as fit, then commits, then
     re-noisings, then the others, each kind thinned evenly.
     """
     last = len(trace.passes) - 1

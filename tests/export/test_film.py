@@ -53,6 +53,7 @@ def test_a_film_is_capped_and_says_so(tmp_path: Path) -> None:
         assert gif.n_frames == 4
         assert gif.convert("RGB").getpixel((2, 2)) == rgb(PALETTES["dark"].card)
     assert film.note(TRACE, (0, 1, 2, 3)).startswith(f"4 of {len(TRACE.passes)} passes")
+    assert "the first, the last, then edits, then commits, then re-noisings" in film.note(TRACE, (0, 1, 2, 3))
     assert film.note(TRACE, range(len(TRACE.passes))) == ""
 
 
