@@ -345,7 +345,7 @@
       const inBlocks = diffusion && context !== "canvas";
       const wider = settings.seams === "renoise" ? settings.seam_width : 0;
       return {
-        caches: settings.use_cache !== false && context === "causal",
+        caches: (settings.context || "causal") === "causal" ? settings.use_cache !== false : !diffusion,
         seesCanvas: context === "bidirectional",
         onCanvas: context !== "causal",
         overlap: inBlocks && settings.seams === "overlap" ? settings.overlap : 0,

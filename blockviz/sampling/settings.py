@@ -130,8 +130,11 @@ class SamplerSettings:
 
     @property
     def caches(self) -> bool:
-        """Whether keys and values of finished blocks are kept: only a past that does not change can be cached."""
-        return self.use_cache and (self.predictor == "autoregressive" or self.context == "causal")
+        """Whether keys and values of finished blocks are kept: only a past that does not change can be cached.
+
+        `use_cache` decides where it has a meaning (`APPLIES`). Elsewhere what is written left to right has such a past.
+        """
+        return self.use_cache if self.context == "causal" else self.predictor == "autoregressive"
 
     @property
     def sees_canvas(self) -> bool:

@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import FrozenInstanceError, fields
 from fractions import Fraction
+from itertools import product
 from typing import Any, get_args
 
 import numpy as np
@@ -308,6 +309,20 @@ def test_only_fields_that_change_the_run_apply() -> None:
     assert shown(from_preset("seams")) == always | blocks | {"seam_width", "seam_steps"}
     with pytest.raises(SettingsError):
         applies("tau", SamplerSettings())
+
+
+def test_the_cache_heeds_its_setting_exactly_where_that_has_a_meaning() -> None:
+    names = ("predictor", "context")
+    for predictor, context in product(*([choice.value for choice in FIELDS[name].choices] for name in names)):
+        on, off = (
+            SamplerSettings(predictor=predictor, context=context, use_cache=cached)
+            for cached in (True, False)
+        )
+        assert applies("use_cache", on) == applies("use_cache", off)
+        if applies("use_cache", on):
+            assert (on.caches, off.caches) == (True, False)
+        else:
+            assert on.caches == off.caches == (predictor == "autoregressive")
 
 
 @pytest.mark.parametrize("score", sorted(AR_SCORES))
