@@ -1,7 +1,9 @@
 """How likely texts are to a model, block size by block size, and to the mixture it was trained as (MATHS.md).
 
-At block size 1 the model is autoregressive and its cross-entropy is exact. Elsewhere the figure is the process' ELBO,
-an upper bound estimated by drawing noise; its Monte-Carlo error is stated. Mixture bounds are taken per sequence.
+At block size 1 the model is autoregressive and its cross-entropy is exact: under masked noise at once, under uniform
+noise for the noise tokens that it reads beside the text, so that several are drawn. Elsewhere the figure is the ELBO of
+the process, an upper bound estimated by drawing noise. Monte-Carlo errors are stated. Mixture bounds are taken per
+sequence.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import torch
 from torch import Tensor
 
 from blockviz.diffusion.bounds import cross_fitted_bound, jensen_bound, perplexity
+from blockviz.diffusion.processes import Masked
 from blockviz.evaluation.accuracy import EvaluationError
 from blockviz.models.checkpoint import Model
 from blockviz.training.batches import Example, assemble
@@ -26,7 +29,7 @@ MOST_DRAWS = 1000
 
 @dataclass(frozen=True)
 class SizeLikelihood:
-    """NLL in nats per token at one block size, `exact` at 1 and a bound elsewhere.
+    """NLL in nats per token at one block size: a bound but at 1, and `exact` where no noise was drawn for it.
 
     `error` is the standard error that the drawn noise leaves (0 where exact), `perplexity` is exp(nll).
     """
@@ -83,13 +86,14 @@ def likelihood(
     order = sorted(range(len(examples)), key=lambda i: len(examples[i].tokens))
     for column, size in enumerate(sizes):
         generator = torch.Generator().manual_seed(seed + size)
+        exact = _is_exact(model, size)
         for first in range(0, len(order), rows):
             chosen = order[first : first + rows]
-            for draw in range(1 if size == 1 else draws):
+            for draw in range(1 if exact else draws):
                 nats[draw, chosen, column] = _nats(model, [examples[i] for i in chosen], size, generator)
                 if progress is not None:
                     progress(len(chosen))
-        if size == 1:
+        if exact:
             nats[1:, :, column] = nats[0, :, column]
     total = int(counts.sum().item())
     each = nats.sum(dim=1) / total  # [draws, sizes]
@@ -98,8 +102,7 @@ def likelihood(
     first_size = nats.mean(dim=0)[:, 0]
     return Likelihood(
         sizes=tuple(
-            _size(size, float(each[:, column].mean()), _error(each[:, column]), total)
-            for column, size in enumerate(sizes)
+            _size(size, _is_exact(model, size), each[:, column], total) for column, size in enumerate(sizes)
         ),
         log_sum_exp=float(log_sum_exp.mean()),
         log_sum_exp_error=_error(log_sum_exp),
@@ -132,8 +135,14 @@ def _nats(model: Model, examples: list[Example], size: int, generator: torch.Gen
     return torch.where(counted, nats, torch.zeros_like(nats)).cpu().double().sum(dim=1)
 
 
-def _size(size: int, nll: float, error: float, tokens: int) -> SizeLikelihood:
-    return SizeLikelihood(size, nll, error, perplexity(nll * tokens, tokens), exact=size == 1)
+def _is_exact(model: Model, size: int) -> bool:
+    """At block size 1 all noise is MASK, where the process has one; else it is drawn."""
+    return size == 1 and isinstance(model.process, Masked)
+
+
+def _size(size: int, exact: bool, draws: Tensor, tokens: int) -> SizeLikelihood:
+    nll = float(draws.mean())
+    return SizeLikelihood(size, nll, _error(draws), perplexity(nll * tokens, tokens), exact)
 
 
 def _error(values: Tensor) -> float:

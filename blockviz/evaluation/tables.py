@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from blockviz.sampling.settings import FIELDS, PRESETS
 
 if TYPE_CHECKING:
-    from blockviz.evaluation.block_likelihood import Likelihood
+    from blockviz.evaluation.block_likelihood import Likelihood, SizeLikelihood
     from blockviz.evaluation.bootstrap import Figure
     from blockviz.evaluation.quality import Quality, QualityRow
 
@@ -49,7 +49,7 @@ def likelihood_markdown(name: str, result: Likelihood) -> str:
             f"B = {size.block_size}",
             f"{size.nll:.4f}" + ("" if size.exact else f" ± {size.error:.4f}"),
             f"{size.perplexity:.3f}",
-            "exact" if size.exact else "upper bound (ELBO)",
+            _kind(size),
         ]
         for size in result.sizes
     ]
@@ -70,6 +70,12 @@ def likelihood_markdown(name: str, result: Likelihood) -> str:
         *_table(["block size", "nats per token", "perplexity", "what it is"], body),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _kind(size: SizeLikelihood) -> str:
+    if size.exact:
+        return "exact"
+    return "exact for the noise drawn" if size.block_size == 1 else "upper bound (ELBO)"
 
 
 def quality_markdown(name: str, result: Quality) -> str:

@@ -25,7 +25,7 @@ def test_the_card_carries_what_was_measured(tmp_path: Path, monkeypatch: pytest.
     table = sweep(model, tmp_path / "table.json", problems=4, entries=entries)
     text = model_card.write_card(model, tmp_path, table).read_text(encoding="utf-8")
     figures = likelihood(model, problem_examples(model, 4), draws=2)
-    assert f"| B = 1 | {figures.sizes[0].nll:.4f} |" in text
+    assert f"| B = 1 | {figures.sizes[0].nll:.4f} " in text
     assert f"| mixture, log-sum-exp | {figures.log_sum_exp:.4f} ± " in text
     assert model.content_hash in text
     assert "1,234" in text
