@@ -52,6 +52,7 @@ SAMPLERS: tuple[Cell, ...] = (
     Cell("arpc", 16, 1.0),
     Cell("ar", None, CAUTIOUS),
     Cell("arpc", 16, CAUTIOUS),
+    Cell("arpc", 32, CAUTIOUS),
 )
 """The rows of the table: presets with their steps per block and temperature."""
 

@@ -24,6 +24,7 @@ PROMPT = "Once upon a time"
 SAMPLES = 10
 STEPS = 16
 SHOWN = (
+    Cell("arpc", 2 * STEPS, CAUTIOUS),
     Cell("arpc", STEPS, CAUTIOUS),
     Cell("arpc", STEPS, 1.0),
     Cell("ancestral", STEPS, CAUTIOUS),
@@ -163,7 +164,7 @@ def _quality_lines(model: Model, texts: Quality | None) -> list[str]:
 def _sample_lines(model: Model) -> list[str]:
     """Ten unchosen texts of each sampler."""
     alone = _left_to_right(model)
-    how = "" if alone else f"block size {BLOCK_SIZE}, {STEPS} steps a block, "
+    how = "" if alone else f"block size {BLOCK_SIZE}, "
     lines = [
         f'Unchosen: the prompt "{PROMPT}", {how}seeds 0 to {SAMPLES - 1}. A text that does not end on the canvas stops '
         "there.",
@@ -172,7 +173,8 @@ def _sample_lines(model: Model) -> list[str]:
     for cell in (cell for cell in SHOWN if not alone or cell.steps is None):
         settings = cell.settings(BLOCK_SIZE, 0)
         result = sample_batch(model, [PROMPT] * SAMPLES, settings, range(SAMPLES))
-        lines += [f"### {PRESETS[cell.preset].label}, temperature {cell.temperature:g}", ""]
+        steps = "" if cell.steps is None else f"{cell.steps} steps a block, "
+        lines += [f"### {PRESETS[cell.preset].label}, {steps}temperature {cell.temperature:g}", ""]
         for number, text in enumerate(result.texts, 1):
             gap = " " if text[:1].isspace() else ""
             lines += [f"{number}. {PROMPT}{gap}**{_plain(text)}**", ""]
