@@ -208,8 +208,8 @@ STORY_STAGES = (
         warmup_steps=100,
     ),
 )
-# Once more from the top of the rate; the last stretch takes over where its cosine is left. The bundled models began this
-# stage with weights that had been rounded to 16 bits.
+# Once more from the top of the rate; the last stretch takes over where its cosine is left. The bundled models began it
+# with weights that had been rounded to 16 bits.
 STORY_LONG_STAGES = (
     Stage(
         steps=4500,
