@@ -23,6 +23,7 @@ from blockviz.evaluation.scoring import nats_of_rows, same_tokens
 from blockviz.evaluation.sweep import BLOCK_SIZE, Cell
 from blockviz.models.checkpoint import Model
 from blockviz.sampling.batch import sample_batch
+from blockviz.sampling.settings import PRESETS, refused_on
 from blockviz.training.batches import Example
 
 SAMPLES = 64
@@ -51,10 +52,11 @@ SAMPLERS: tuple[Cell, ...] = (
     Cell("arpc", 4, 1.0),
     Cell("arpc", 16, 1.0),
     Cell("ar", None, CAUTIOUS),
+    Cell("confident", 16, CAUTIOUS),
     Cell("arpc", 16, CAUTIOUS),
     Cell("arpc", 32, CAUTIOUS),
 )
-"""The rows of the table: presets with their steps per block and temperature."""
+"""The rows of the table: presets with their steps per block and temperature, where the model's noise allows them."""
 
 Progress = Callable[[float], object]
 """Told the number of texts finished since it was last told, a fraction where a batch is under way."""
@@ -115,7 +117,8 @@ class Written:
 def cells_of(model: Model) -> list[Cell]:
     """The samplers a model is measured with: left to right alone where it was trained for nothing else."""
     blocks = model.info.block_sizes != (1,)
-    return [cell for cell in SAMPLERS if blocks or cell.steps is None]
+    fitting = [cell for cell in SAMPLERS if not refused_on(PRESETS[cell.preset], model.info.process)]
+    return [cell for cell in fitting if blocks or cell.steps is None]
 
 
 def check_judge(model: Model, judge: Model) -> None:

@@ -17,13 +17,14 @@ from blockviz.evaluation.tables import likelihood_markdown, quality_markdown
 from blockviz.evaluation.texts import OPENING_WORDS
 from blockviz.models.checkpoint import Model
 from blockviz.sampling.batch import sample_batch
-from blockviz.sampling.settings import FIELDS, PRESETS
+from blockviz.sampling.settings import FIELDS, PRESETS, refused_on
 
 QUALITY = "quality.json"
 PROMPT = "Once upon a time"
 SAMPLES = 10
 STEPS = 16
 SHOWN = (
+    Cell("confident", STEPS, CAUTIOUS),
     Cell("arpc", 2 * STEPS, CAUTIOUS),
     Cell("arpc", STEPS, CAUTIOUS),
     Cell("arpc", STEPS, 1.0),
@@ -170,7 +171,8 @@ def _sample_lines(model: Model) -> list[str]:
         "there.",
         "",
     ]
-    for cell in (cell for cell in SHOWN if not alone or cell.steps is None):
+    fitting = [cell for cell in SHOWN if not refused_on(PRESETS[cell.preset], model.info.process)]
+    for cell in (cell for cell in fitting if not alone or cell.steps is None):
         settings = cell.settings(BLOCK_SIZE, 0)
         result = sample_batch(model, [PROMPT] * SAMPLES, settings, range(SAMPLES))
         steps = "" if cell.steps is None else f"{cell.steps} steps a block, "

@@ -148,6 +148,8 @@ def test_texts_too_short_or_with_marks_of_gaps_are_passed_over(model: Model, tmp
 
 def test_an_ar_model_is_sampled_from_left_to_right_only(model: Model, judge: Model) -> None:
     assert cells_of(model) == list(SAMPLERS)
+    uniform = replace(model, info=replace(model.info, process="uniform"))
+    assert {cell.preset for cell in set(SAMPLERS) - set(cells_of(uniform))} == {"confident"}
     assert {(cell.preset, cell.steps) for cell in cells_of(judge)} == {("ar", None)}
 
 
