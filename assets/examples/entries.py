@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from blockviz.evaluation.quality import CAUTIOUS
 from blockviz.evaluation.tasks import STORY_PROMPTS, Task
 from blockviz.sampling.trace import Trace
 
@@ -149,6 +150,8 @@ def any_seed(traces: tuple[Trace, ...]) -> float | None:
 
 SHARING, DOUBLING, TWO_PEOPLE, EARNING = 2, 0, 3, 1
 ONCE, GAP, ACROSTIC = STORY_PROMPTS[0].prompt, STORY_PROMPTS[2].prompt, STORY_PROMPTS[3].prompt
+# Stories are drawn as one would for reading: small models are unsure of much, and what is unlikely is often wrong.
+READ = {"steps": 16, "temperature": CAUTIOUS}
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(
@@ -275,8 +278,8 @@ ENTRIES: tuple[Entry, ...] = (
         "the first seed of all",
         any_seed,
         (
-            Run("story-second-thoughts", "stories-masked", ONCE, "arpc", {"steps": 16}),
-            Run("story-first-thoughts", "stories-masked", ONCE, "ancestral", {"steps": 16}),
+            Run("story-second-thoughts", "stories-masked", ONCE, "arpc", READ),
+            Run("story-first-thoughts", "stories-masked", ONCE, "ancestral", READ),
         ),
         shown=("story-second-thoughts",),
         seeds=1,
@@ -288,7 +291,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Beginning and end are given: the gap is filled with both in view, the surest tokens first.",
         "the first seed of all",
         any_seed,
-        (Run("story-gap", "stories-masked", GAP, "canvas", {"steps": 24}),),
+        (Run("story-gap", "stories-masked", GAP, "canvas", {"steps": 24, "temperature": CAUTIOUS}),),
         seeds=1,
         task="stories",
     ),
@@ -298,7 +301,11 @@ ENTRIES: tuple[Entry, ...] = (
         "The beginning of each sentence is given, and their first letters spell LILY; the rest is filled in.",
         "the first seed of all",
         any_seed,
-        (Run("story-acrostic", "stories-masked", ACROSTIC, "canvas", {"steps": 40}),),
+        (
+            Run(
+                "story-acrostic", "stories-masked", ACROSTIC, "canvas", {"steps": 40, "temperature": CAUTIOUS}
+            ),
+        ),
         seeds=1,
         task="stories",
     ),
@@ -315,7 +322,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Both noises begin the same story with ARPC; no checker says which is better.",
         "the first seed of all",
         any_seed,
-        (Run("story-uniform", "stories-uniform", ONCE, "arpc", {"steps": 16}),),
+        (Run("story-uniform", "stories-uniform", ONCE, "arpc", READ),),
         shown=("story-second-thoughts", "story-uniform"),
         seeds=1,
         task="stories",

@@ -135,6 +135,11 @@ def _nats(model: Model, examples: list[Example], size: int, generator: torch.Gen
     return torch.where(counted, nats, torch.zeros_like(nats)).cpu().double().sum(dim=1)
 
 
+def rounds(model: Model, draws: int) -> int:
+    """How often `likelihood` reads every text."""
+    return sum(1 if _is_exact(model, size) else draws for size in model.info.block_sizes)
+
+
 def _is_exact(model: Model, size: int) -> bool:
     """At block size 1 all noise is MASK, where the process has one; else it is drawn."""
     return size == 1 and isinstance(model.process, Masked)

@@ -220,7 +220,7 @@ def _likelihood(options: argparse.Namespace, model: Model, settings: SamplerSett
         examples = problem_examples(model, options.problems, options.problem_seed)
     else:
         examples = text_examples(model, options.text, options.problems, whole=options.all_texts)
-    rounds = sum(1 if size == 1 else options.draws for size in model.info.block_sizes)
+    rounds = block_likelihood.rounds(model, options.draws)
     with tqdm(total=len(examples) * rounds, unit="text", delay=BAR_DELAY, leave=False) as bar:
         result = block_likelihood.likelihood(model, examples, draws=options.draws, progress=bar.update)
     texts = None if judge is None else _quality(options, model, judge, settings)

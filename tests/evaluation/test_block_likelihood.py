@@ -13,7 +13,7 @@ import torch
 
 from blockviz.evaluation import block_likelihood
 from blockviz.evaluation.accuracy import EvaluationError
-from blockviz.evaluation.block_likelihood import likelihood
+from blockviz.evaluation.block_likelihood import likelihood, rounds
 from blockviz.evaluation.likelihood import ar_nll
 from blockviz.evaluation.texts import problem_examples
 from blockviz.training.batches import Example
@@ -110,6 +110,14 @@ def test_a_device_without_float64_gives_the_figures_of_the_cpu(monkeypatch: pyte
     expected = likelihood(model, examples, draws=2)
     monkeypatch.setattr(block_likelihood, "bound", there(block_likelihood.bound))
     assert likelihood(model, examples, draws=2) == expected
+
+
+@pytest.mark.parametrize("process", ["masked", "uniform"])
+def test_progress_comes_to_the_rounds_over_all_texts(process: str) -> None:
+    model = math_model(process)
+    told: list[int] = []
+    likelihood(model, problem_examples(model, 3), draws=2, progress=told.append)
+    assert sum(told) == 3 * rounds(model, 2)
 
 
 def test_what_cannot_be_measured_is_said() -> None:
