@@ -42,6 +42,7 @@ def command(name: str, folder: Path, text: Path) -> tuple[str | int | Path, ...]
     return ("evaluate", name, "--folder", folder, "--device", "cpu", *flags)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("process", ["masked", "uniform"])
 def test_one_command_makes_the_whole_card(
     process: Literal["masked", "uniform"],

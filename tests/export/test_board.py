@@ -85,6 +85,7 @@ def test_a_run_that_is_over_keeps_its_last_frame() -> None:
     assert (np.asarray(ended) != np.asarray(before)).any()
 
 
+@pytest.mark.slow
 def test_a_film_of_several_runs_is_one_film(tmp_path: Path) -> None:
     (path,) = write(
         [SHORT, LONG], ["a", "b"], ["gif"], tmp_path, Options(beside=True, axis="nfe", theme="dark")

@@ -343,6 +343,7 @@ def edits(draw: st.DrawFn, trace: Trace) -> Edit:
     return Edit(at, renoise, force, freeze, release, changed)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )

@@ -41,6 +41,7 @@ def run(recipe: Recipe, folder: Path, **options: object) -> Trainer:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("process", ["masked", "uniform"])
 def test_a_resumed_run_is_the_uninterrupted_run(process: str, tmp_path: Path) -> None:
     whole = run(tiny(process), tmp_path / "whole")
@@ -107,6 +108,7 @@ def test_the_exported_checkpoint_holds_the_averaged_weights(tmp_path: Path) -> N
         assert torch.equal(live[name], dict(trainer.net.named_parameters())[name])
 
 
+@pytest.mark.slow
 def test_a_run_starts_from_the_averaged_weights_another_ended_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +233,7 @@ def test_a_curriculum_lightens_what_is_drawn(tmp_path: Path) -> None:
     assert means[-1] < 0.4
 
 
+@pytest.mark.slow
 def test_stories_train_with_the_tokenizer_of_the_run_they_start_from(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,6 +122,7 @@ def test_a_mask_joins_the_state_without_a_past(
     trainer.train_step()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("process", ["masked", "uniform"])
 def test_a_published_decoder_is_overlaid_trained_and_sampled_from(
     process: str, tmp_path: Path, text: Path

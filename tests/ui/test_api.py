@@ -158,6 +158,7 @@ def content(file: dict[str, str]) -> bytes:
     return base64.b64decode(file["data"]) if file["encoding"] == "base64" else file["data"].encode()
 
 
+@pytest.mark.slow
 def test_runs_are_exported_as_files(client: Client) -> None:
     asked = {"model": "math-masked", "prompt": PROMPT, "steps": 2}
     one = client.predict(**asked, api_name="/generate")

@@ -107,6 +107,7 @@ def test_what_is_no_run_is_refused_with_the_reason(client: TestClient, content: 
     assert error.endswith(".")
 
 
+@pytest.mark.slow
 def test_a_bomb_is_stopped_while_it_unpacks(client: TestClient) -> None:
     content = bomb()
     assert len(content) < 100_000
@@ -149,6 +150,7 @@ def test_each_kind_is_made(client: TestClient, kind: str, begins: bytes) -> None
         assert all(line["of"] == len(run.passes) for line in lines[:-1])
 
 
+@pytest.mark.slow
 def test_runs_side_by_side_make_one_film_as_the_page_aligns_them(client: TestClient) -> None:
     runs = [
         fake_run(process, length=32, block_size=8, steps=2, prompt_length=6)

@@ -34,6 +34,7 @@ def child() -> Trace:
     return made()
 
 
+@pytest.mark.slow
 def test_every_view_draws_every_pass_of_a_fork(child: Trace) -> None:
     for k in range(len(child.passes)):
         for view in VIEWS:

@@ -118,6 +118,7 @@ def as_rows(trace: Trace) -> list[tuple[Any, ...]]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(traces())
 def test_any_run_agrees_with_the_definition(trace: Trace) -> None:
