@@ -108,17 +108,32 @@
     },
   };
 
+  /* What the network sees, where that is not the blocks before. */
+  const SEES = { canvas: "whole canvas", bidirectional: "both sides" };
+
+  /** The short name of a sampler: "AR", "ARPC", "Confident". */
+  function samplerOf({ predictor, corrector }) {
+    if (predictor === "autoregressive") return "AR";
+    return BlockViz.WORDS.predictor[predictor] || BlockViz.WORDS.corrector[corrector] || "Ancestral";
+  }
+
+  /** The words of a run's file name: model, sampler, and what it sees. */
+  BlockViz.fileWords = function ({ model, settings }) {
+    const s = settings || {};
+    const sees = s.predictor === "autoregressive" ? "" : SEES[s.context] || "";
+    return `${String((model && model.name) || "").slice(0, 200)} ${samplerOf(s)} ${sees}`;
+  };
+
   /** One line that names a run: "math-masked · ARPC, block 16, 8 steps". */
   BlockViz.describe = function (header) {
     const s = header.settings || {};
     const ar = s.predictor === "autoregressive";
-    const sampler = ar ? "AR" : BlockViz.WORDS.predictor[s.predictor] || BlockViz.WORDS.corrector[s.corrector] || "Ancestral";
-    const parts = [sampler];
+    const parts = [samplerOf(s)];
     if (!ar) {
-      if (s.context === "canvas") parts.push("whole canvas");
+      if (s.context === "canvas") parts.push(SEES.canvas);
       else {
         parts.push("block " + (s.block_size || header.block_size));
-        if (s.context === "bidirectional") parts.push("both sides");
+        if (s.context === "bidirectional") parts.push(SEES.bidirectional);
         if (s.seams === "overlap") parts.push("overlap " + s.overlap);
         if (s.seams === "renoise") parts.push("seams of " + s.seam_width);
       }

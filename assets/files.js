@@ -4,6 +4,8 @@
   "use strict";
   const BlockViz = (window.BlockViz = window.BlockViz || {});
 
+  const LONGEST_NAME = 60;
+
   const fill = (words, values) => words.replace(/\{(\w+)\}/g, (all, name) => (name in values ? values[name] : all));
 
   /** The finished runs on screen in a tab, from the left: [{text, header}]. */
@@ -13,13 +15,11 @@
       .map((player) => ({ text: player.text, header: player.run.header }));
   }
 
-  /** A file's name for a run, of plain characters: math-masked-arpc-seed-40. */
+  /** A file's name for a run, of plain characters: math-masked-arpc-seed-40. As `slug` of blockviz/export/parcel.py. */
   function nameOf(header) {
-    const settings = header.settings || {};
-    const sampler = settings.predictor === "autoregressive" ? "ar" : BlockViz.WORDS.corrector[settings.corrector] || "ancestral";
-    const model = String((header.model && header.model.name) || "").slice(0, 200);
-    const words = `${model} ${sampler}`.toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, 60);
-    return `${words.replace(/^-+|-+$/g, "") || "run"}-seed-${Number(settings.seed) || 0}`;
+    const bare = (text) => text.replace(/^-+|-+$/g, "");
+    const words = bare(bare(BlockViz.fileWords(header).toLowerCase().replace(/[^a-z0-9]+/g, "-")).slice(0, LONGEST_NAME));
+    return `${words || "run"}-seed-${Number((header.settings || {}).seed) || 0}`;
   }
 
   /** The bytes of texts one after another, gzip-compressed where the browser can. Resolves to [bytes, whether packed]. */

@@ -17,7 +17,7 @@ from typing import Literal, get_args
 
 from blockviz.export import film
 from blockviz.export.files import Options, write, write_canvas
-from blockviz.export.words import CORRECTORS, ExportError
+from blockviz.export.words import ExportError, file_words
 from blockviz.sampling.trace import MOST_RUNS, Header, Trace
 from blockviz.views.alignment import AXES
 from blockviz.views.palette import THEMES
@@ -125,9 +125,5 @@ def packed(files: Sequence[Made], name: str) -> Made:
 
 def slug(header: Header) -> str:
     """A file's name for a run, without an ending: letters, digits and hyphens, such as math-masked-arpc-seed-40."""
-    settings = header.settings
-    sampler = (
-        "ar" if settings.predictor == "autoregressive" else CORRECTORS.get(settings.corrector, "ancestral")
-    )
-    words = re.sub(r"[^a-z0-9]+", "-", f"{header.model.name[:200]} {sampler}".lower()).strip("-")
-    return f"{words[:LONGEST_NAME].strip('-') or 'run'}-seed-{settings.seed}"
+    words = re.sub(r"[^a-z0-9]+", "-", file_words(header).lower()).strip("-")
+    return f"{words[:LONGEST_NAME].strip('-') or 'run'}-seed-{header.settings.seed}"

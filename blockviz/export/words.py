@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
 from blockviz import __version__
+from blockviz.sampling.settings import SamplerSettings
 from blockviz.sampling.trace import Header, Trace
 
 
@@ -27,6 +28,8 @@ CORRECTORS: dict[str, str] = {
 }
 PREDICTORS: dict[str, str] = {"confident": "Confident", "threshold": "Threshold"}
 """Samplers that are named by their predictor."""
+SEES: dict[str, str] = {"canvas": "whole canvas", "bidirectional": "both sides"}
+"""What the network sees, where that is not the blocks before."""
 SCORES: dict[str, str] = {
     "ar_nll": "AR −log p in nats",
     "ar_gap": "AR gap to its own best in nats",
@@ -61,17 +64,30 @@ def title(header: Header) -> str:
     return _named(header) + ("" if header.fork is None else f" · fork from pass {header.fork.at}")
 
 
+def sampler(settings: SamplerSettings) -> str:
+    """The short name of a sampler: "AR", "ARPC", "Confident"."""
+    if settings.predictor == "autoregressive":
+        return "AR"
+    return PREDICTORS.get(settings.predictor) or CORRECTORS.get(settings.corrector, "Ancestral")
+
+
+def file_words(header: Header) -> str:
+    """The words of a run's file name: model, sampler, and what it sees."""
+    settings = header.settings
+    sees = "" if settings.predictor == "autoregressive" else SEES.get(settings.context, "")
+    return f"{header.model.name[:200]} {sampler(settings)} {sees}"
+
+
 def _named(header: Header) -> str:
     settings, name = header.settings, short(header.model.name) or "model"
     if settings.predictor == "autoregressive":
         return f"{name} · AR"
-    sampler = PREDICTORS.get(settings.predictor) or CORRECTORS.get(settings.corrector, "Ancestral")
-    parts = [sampler]
+    parts = [sampler(settings)]
     if settings.context == "canvas":
-        parts.append("whole canvas")
+        parts.append(SEES["canvas"])
     else:
         parts.append(f"block {settings.block_size}")
-        parts += ["both sides"] if settings.context == "bidirectional" else []
+        parts += [SEES["bidirectional"]] if settings.context == "bidirectional" else []
         parts += {
             "none": [],
             "overlap": [f"overlap {settings.overlap}"],

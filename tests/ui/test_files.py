@@ -275,6 +275,28 @@ def test_names_of_files_are_made_of_plain_characters() -> None:
         assert re.fullmatch(r"[a-z0-9-]{1,80}", made), made
 
 
+@pytest.mark.parametrize(
+    ("preset", "named"),
+    [
+        ("ar", "ar"),
+        ("ancestral", "ancestral"),
+        ("arpc", "arpc"),
+        ("confident", "confident"),
+        ("threshold", "threshold"),
+        ("blockwise", "confident-both-sides"),
+        ("canvas", "confident-whole-canvas"),
+    ],
+)
+def test_a_file_is_named_after_its_sampler(preset: str, named: str) -> None:
+    from dataclasses import replace
+
+    from blockviz.export.parcel import slug
+    from blockviz.sampling.settings import from_preset
+
+    header = replace(fake_run("masked").header, settings=from_preset(preset, seed=40))
+    assert slug(header) == f"toy-masked-{named}-seed-40"
+
+
 def test_the_saved_text_of_the_page_is_the_file_that_python_saves(tmp_path: Any) -> None:
     run = Trace.from_lines(recorded(FIRST).splitlines())
     run.save(tmp_path / "run.jsonl.gz")
