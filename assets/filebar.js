@@ -8,6 +8,7 @@
   const NEWS_MS = 4000; // so long a new run on screen leaves words standing
   const bars = {};
   let cover = null;
+  let serial = 0; // of what was asked of the server last
 
   class Bar {
     constructor(root, options, emit) {
@@ -15,7 +16,8 @@
       Object.assign(this, { root, options, emit, words: options.words, bus: BlockViz.bus(options.group) });
       const { words, group } = this.options;
       this.opened = ""; // the file that the runs on screen came from
-      this.wanted = null; // what was asked of the server
+      this.source = ""; // where the next run comes from, when a script puts it there
+      this.wanted = null; // what was asked of the server last, until it has answered
       this.said = 0;
       this.title = el("b");
       this.place = el("span", { class: "bvf-place" });
@@ -78,7 +80,8 @@
       this._ids = runs.map((run) => run.id).join();
       this._key = key;
       if (!same) {
-        this.opened = (this.wanted && this.wanted.file) || "";
+        this.opened = this.source || (this.wanted && this.wanted.file) || "";
+        this.source = "";
         if (performance.now() - this.said > NEWS_MS) this.say("");
       }
       this._describe(runs);
@@ -110,9 +113,11 @@
       this.gallery.open(entry && entry.name);
     }
 
+    /** A second press goes on from the example that the first one asked for, though that may not be on screen yet. */
     _step(by) {
       const { entries } = this.options;
-      const now = entries.indexOf(this._entry());
+      const asked = this.wanted && entries.find((entry) => entry.name === this.wanted.example);
+      const now = entries.indexOf(asked || this._entry());
       this.show(entries[now < 0 ? (by > 0 ? 0 : entries.length - 1) : (now + by + entries.length) % entries.length]);
     }
 
@@ -129,17 +134,19 @@
       return busy;
     }
 
-    _ask(request) {
+    _ask(what) {
+      const request = { ...what, asked: ++serial };
       for (const bar of Object.values(bars)) bar.wanted = request;
       this.emit("open", request);
     }
 
-    /** The server's answer, which comes with the runs: {runs} or {error}. */
+    /** The server's answer, which comes with the runs: {asked, runs, file} or {asked, error}. Answers come in the order in which
+        they were asked for; only that to the last request counts. */
     answer(text) {
       if (!text) return;
-      const { error, runs } = JSON.parse(text);
+      const { asked, error, runs, file } = JSON.parse(text);
       const { group } = this.options;
-      const asked = this.wanted;
+      if (asked !== serial) return;
       if (error || (runs > 1) !== (group === "compare")) {
         this.wanted = null;
         if (error && BlockViz.tabNow() === group) this.say(error);
@@ -147,13 +154,15 @@
       }
       if (group === "compare") BlockViz.compare.show();
       else BlockViz.showTab(group);
-      requestAnimationFrame(() => requestAnimationFrame(() => this._arrived(asked)));
+      requestAnimationFrame(() => requestAnimationFrame(() => this._arrived(asked, file || "")));
     }
 
-    /** The players have their texts by now. */
-    _arrived(asked) {
-      this.wanted = null;
-      this.opened = (asked && asked.file) || "";
+    /** The players have their texts by now, but for those that the server gave them before. */
+    _arrived(asked, file) {
+      BlockViz.showGiven(this.options.group);
+      if (this.wanted && this.wanted.asked === asked) this.wanted = null;
+      this.draw(); // the runs are known now, and where they come from holds for them
+      this.opened = file;
       this._describe(this.bus.loaded.map((player) => player.run));
       BlockViz.formFollows(this.options.group);
     }
@@ -231,8 +240,9 @@
   };
 
   /** A run is about to be put into a tab by a script: where it comes from, for the bar that describes it. */
-  BlockViz.files.comesFrom = function (place) {
-    for (const bar of Object.values(bars)) bar.wanted = { example: "", file: place };
+  BlockViz.files.comesFrom = function (group, place) {
+    const bar = bars[group];
+    if (bar) Object.assign(bar, { source: place, _key: null, _ids: null }); // even where it is the run that is there
   };
 
   BlockViz.parts.files = function (root, options, emit) {

@@ -198,6 +198,7 @@
   /* Plotly is by far the largest file: it is fetched once the first player stands, and the canvas does not wait for it. */
   const views = BlockViz.views;
   const players = [];
+  const given = new Map(); // what the server gave each player of the page last, and how it takes that
   BlockViz.views = {};
 
   function fetchPlotly(address) {
@@ -224,14 +225,22 @@
     const control = BlockViz.Player(root, options);
     fetchPlotly(options.plotly);
     players.push(control);
-    return {
-      feed(text) {
-        BlockViz.compare.fed(control, text);
-        BlockViz.glossary.soon(root);
-        const chip = document.querySelector(".bv-header .bv-chip");
-        if (chip && options.transport) chip.textContent = modelLine(control.run);
-      },
+    const feed = (text) => {
+      given.set(control, { text, feed });
+      BlockViz.compare.fed(control, text);
+      BlockViz.glossary.soon(root);
+      const chip = document.querySelector(".bv-header .bv-chip");
+      if (chip && options.transport) chip.textContent = modelLine(control.run);
     };
+    return { feed };
+  }
+
+  /** Gradio does not report a value that stays the same: where a script has put another run since, the server's comes back. */
+  function showGiven(group) {
+    for (const control of BlockViz.bus(group).players) {
+      const { text, feed } = given.get(control) || { text: "" };
+      if (feed && text !== (control.text || "")) feed(text);
+    }
   }
 
   function transport(root, options) {
@@ -289,7 +298,7 @@
     if (!player) return;
     showTab("explore", true);
     if (forms.explore.busy()) return forms.explore.say(BlockViz.linkWords.busy);
-    BlockViz.files.comesFrom(place);
+    BlockViz.files.comesFrom("explore", place);
     player.feed(text);
     bus.seek(pass);
     BlockViz.formFollows("explore");
@@ -300,6 +309,7 @@
 
   BlockViz.parts = { header, form, player, transport, sides, result, seeds, learn, cost };
   BlockViz.awaitViews = awaitViews;
+  BlockViz.showGiven = showGiven;
   BlockViz.openInExplore = openInExplore;
   BlockViz.formNow = (name) => (forms[name] ? forms[name].read() : null);
   BlockViz.showTab = showTab;
@@ -308,11 +318,12 @@
   BlockViz.chosenTheme = () => chosen;
   BlockViz.formBusy = (name) => Boolean(forms[name] && forms[name].busy());
 
-  /** A run came on screen that the form did not ask for: it takes that run's model, prompt and settings, where it knows them. */
+  /** A run came on screen that the form did not ask for: it takes that run's model, prompt and settings, where it knows them.
+      A form whose own run has just been started keeps what that run was asked for. */
   BlockViz.formFollows = function (name) {
     const form = forms[name];
     const runs = BlockViz.bus(name).loaded.map((player) => player.run.header);
-    if (!form || !runs.length) return;
+    if (!form || !runs.length || form.busy()) return;
     form.answer(JSON.stringify({ state: "done", message: "" }));
     form.write(BlockViz.permalink.textsOf(name, runs));
     BlockViz.permalink.note();

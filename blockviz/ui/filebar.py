@@ -22,6 +22,9 @@ from blockviz.ui.serving import PICTURES, Asset
 from blockviz.ui.wording import EXPORT_KINDS, FILES, TASKS
 from blockviz.views.palette import PALETTES
 
+OPENING = "opening"
+"""The queue of requests to put runs on screen."""
+
 _serial = count(1)
 
 
@@ -61,17 +64,21 @@ def bar(assets: dict[str, Asset], place: str, elem_id: str) -> gr.HTML:
 
 
 def wire(bars: Sequence[gr.HTML], single: gr.HTML, several: Screen, handoff: Handoff) -> None:
-    """Let the bars put runs on screen: one in Explore's player `single`, two to four in Compare, `several`."""
+    """Let the bars put runs on screen: one in Explore's player `single`, two to four in Compare, `several`.
+
+    A visitor may ask again before the answer is there, and the later request must win: hence one at a time, in order.
+    """
     outputs = [single, *several.outputs, *bars]
 
     def show(event: gr.EventData) -> tuple[Any, ...]:
         data = event._data if isinstance(event._data, Mapping) else {}
         kept = [gr.skip()] * len(outputs)
+        asked = data.get("asked")
         try:
             runs = asked_for(data, handoff)
         except OpenError as error:
-            return (*kept[: -len(bars)], *_answers(len(bars), error=str(error)))
-        answers = _answers(len(bars), runs=len(runs), example=data.get("example"), file=data.get("file"))
+            return (*kept[: -len(bars)], *_answers(len(bars), asked=asked, error=str(error)))
+        answers = _answers(len(bars), asked=asked, runs=len(runs), file=data.get("file"))
         if len(runs) == 1:
             return (runs[0], *[gr.skip()] * len(several.outputs), *answers)
         return (gr.skip(), *several.values(runs), *answers)
@@ -83,7 +90,9 @@ def wire(bars: Sequence[gr.HTML], single: gr.HTML, several: Screen, handoff: Han
             outputs,
             show_progress="hidden",
             api_visibility="private",
-            concurrency_limit=None,
+            trigger_mode="multiple",
+            concurrency_limit=1,
+            concurrency_id=OPENING,
         )
 
 

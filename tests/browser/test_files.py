@@ -5,14 +5,18 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
+from blockviz.export.parcel import slug
 from blockviz.export.standalone import page as exported
+from blockviz.sampling.settings import from_preset
 from blockviz.sampling.trace import Trace, save_all
 from blockviz.ui.examples import FIRST, gallery, recorded
+from blockviz.views.bundle import ASSETS
 from tests.browser.conftest import PATIENCE_MS, Visit, serve
 from tests.browser.fake_runs import fake_run
 
@@ -130,6 +134,33 @@ def test_nothing_in_an_opened_run_is_run(visit: Visit, site: str, tmp_path: Path
     assert page.evaluate("window.hit") is None
 
 
+def test_a_quick_second_press_goes_one_example_further(visit: Visit, site: str) -> None:
+    page = visit(site)
+    until_shows(page, trace(FIRST))
+    page.evaluate(
+        "() => { for (let i = 0; i < 3; i++) document.querySelector('[data-testid=next-explore]').click(); }"
+    )
+    (name,) = gallery()[3].runs
+    until_shows(page, trace(name))
+    expect(page.get_by_test_id("seed")).to_have_value(str(trace(name).header.settings.seed))
+    expect(page.locator("#explore-files")).to_contain_text("example 4 of")
+    page.wait_for_timeout(500)
+    assert runs(page) == [trace(name).header.run], "an answer to an earlier press came late and won"
+
+
+@pytest.mark.parametrize("preset", ["arpc", "ar", "confident", "threshold", "blockwise", "canvas", "overlap"])
+@pytest.mark.parametrize("name", ["math-masked", "--Masked & more " * 9, "模型"])
+def test_the_page_and_python_give_a_file_one_name(chromium: Browser, preset: str, name: str) -> None:
+    made = fake_run().header
+    made = replace(made, model=replace(made.model, name=name), settings=from_preset(preset, seed=7))
+    page = chromium.new_page()
+    for script in ("dom.js", "files.js"):
+        page.add_script_tag(path=ASSETS / script)
+    header = {"model": {"name": name}, "settings": made.settings.in_file()}
+    assert page.evaluate("(header) => BlockViz.files.nameOf(header)", header) == slug(made)
+    page.close()
+
+
 def exporting(page: Page, kind: str) -> None:
     page.get_by_test_id("export-explore").click()
     page.get_by_test_id(f"kind-{kind}").check()
@@ -215,6 +246,9 @@ def test_a_run_in_progress_is_not_written_over(visit: Visit, site: str) -> None:
     page.get_by_test_id("setting-steps").fill("256")
     page.get_by_test_id("generate").click()
     page.wait_for_function("BlockViz.state().live")
+    page.evaluate("BlockViz.formFollows('explore')")  # as an example's answer that comes late would
+    assert page.evaluate("BlockViz.formBusy('explore')")
+    expect(page.get_by_test_id("setting-steps")).to_have_value("256")
     page.get_by_test_id("next-explore").click()
     expect(news(page)).to_contain_text("A run is being written")
     page.get_by_test_id("stop").click()

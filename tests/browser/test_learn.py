@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from blockviz.ui.examples import FIRST, header_of, recorded
 from blockviz.ui.learn.book import check, contents
 from blockviz.ui.learn.glossary import TERMS
 from blockviz.views.bundle import ASSETS
@@ -129,6 +130,24 @@ def test_open_in_explore_takes_run_pass_and_settings_along(visit: Visit, site: s
     expect(page.locator(".bvf-about").first).to_contain_text("Opened from Learn")
     page.get_by_test_id("generate").click()  # and a run of its own takes the place
     page.wait_for_function("(old) => BlockViz.state().run !== old && BlockViz.state().ended", arg=run)
+    expect(page.locator(".bvf-about").first).to_contain_text("A run made here.")
+
+
+def test_an_example_takes_the_place_of_a_run_from_learn_though_the_server_sent_it_before(
+    visit: Visit, bare: str
+) -> None:
+    page = visit(bare)
+    first = header_of(recorded(FIRST))
+    assert first is not None
+    page.wait_for_function("(run) => BlockViz.state().run === run", arg=first.run)
+    enter(page, "arpc")
+    page.get_by_test_id("open-in-explore").click()
+    page.wait_for_function("(run) => BlockViz.state().run === run", arg=run_id("lesson-arpc-informed"))
+    page.get_by_test_id("next-explore").click()
+    page.wait_for_function("(run) => BlockViz.state().run === run", arg=first.run)
+    expect(page.locator(".bvf-about").first).to_contain_text("example 1 of")
+    expect(page.get_by_test_id("seed")).to_have_value(str(first.settings.seed))
+    expect(page.get_by_test_id("prompt")).to_have_value(first.prompt)
 
 
 def test_a_link_opens_the_chapter_the_choice_and_the_pass(visit: Visit, bare: str) -> None:
