@@ -90,15 +90,14 @@
     };
   }
 
-  /** In which of prompt, model and settings runs differ, by name. */
+  /** In which of prompt, model and settings runs differ, by name. A header leaves out later settings that are at their defaults. */
   function differing(headers) {
     const names = [];
     const several = (values) => new Set(values.map((value) => JSON.stringify(value === undefined ? null : value))).size > 1;
     if (several(headers.map((header) => header.prompt))) names.push("prompt");
     if (several(headers.map((header) => header.model.name))) names.push("model");
-    const all = new Set(headers.flatMap((header) => Object.keys(header.settings || {})));
-    const known = Object.keys(BlockViz.panels.compare.fields);
-    for (const name of known) if (all.has(name) && several(headers.map((header) => header.settings[name]))) names.push(name);
+    const whole = headers.map((header) => ({ ...BlockViz.defaults, ...header.settings }));
+    for (const name of Object.keys(BlockViz.panels.compare.fields)) if (several(whole.map((settings) => settings[name]))) names.push(name);
     return names;
   }
 

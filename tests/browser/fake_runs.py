@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -42,11 +42,15 @@ def fake_run(
     prompt: Sequence[int] | None = None,
     vocabulary: int = VOCABULARY,
     shown: Callable[[int], str] = piece,
+    more: Mapping[str, object] | None = None,
 ) -> Trace:
-    """A guided run (propose, verify, re-noise, ..., denoise, commit per block) of random tokens after the prompt."""
+    """A guided run (propose, verify, re-noise, ..., denoise, commit per block) of random tokens after the prompt.
+
+    `more` are further settings, which only the header knows.
+    """
     rng = np.random.default_rng(seed)
     mask = vocabulary if process == "masked" else None
-    settings = from_preset("arpc", block_size=block_size, steps=steps, seed=seed)
+    settings = from_preset("arpc", block_size=block_size, steps=steps, seed=seed, **(more or {}))
     if prompt is None:
         prompt = rng.integers(0, vocabulary, prompt_length).tolist()
     prompt_length = len(prompt)

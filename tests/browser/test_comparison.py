@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
+from blockviz.sampling.settings import FIELDS
 from blockviz.views.comparison import differences, differing, facts, field_names
 from blockviz.views.progress import curves
 from tests.browser.fake_runs import fake_run, text
@@ -22,6 +23,7 @@ RUNS = [
     fake_run(seed=43, block_size=8, steps=1),
     fake_run("uniform", seed=44, length=50, prompt_length=0),
     fake_run(seed=45, prompt_length=60),
+    fake_run(seed=46, more={"seams": "overlap", "overlap": 4}),  # its header has the later settings, too
 ]
 
 
@@ -29,7 +31,11 @@ RUNS = [
 def with_facts(page: Page) -> Page:  # noqa: F811
     page.add_script_tag(path=ASSETS / "compare_facts.js")
     page.evaluate(
-        "(fields) => { BlockViz.panels = { ...BlockViz.panels, compare: { fields } }; }", field_names()
+        """([fields, defaults]) => {
+          BlockViz.panels = { ...BlockViz.panels, compare: { fields } };
+          BlockViz.defaults = defaults;
+        }""",
+        [field_names(), {name: field.default for name, field in FIELDS.items()}],
     )
     page.evaluate(
         """(texts) => { window.runs = texts.map((text) => {
