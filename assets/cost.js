@@ -4,6 +4,7 @@
   "use strict";
   const BlockViz = (window.BlockViz = window.BlockViz || {});
   const el = (...parts) => BlockViz.el(...parts);
+  const GROUP = "cost"; // without players
 
   class CostView extends BlockViz.View {
     give(id, figures) {
@@ -21,7 +22,7 @@
   }
 
   class Cost {
-    /** `options`: words, models; `emit(name, data)` asks the server. */
+    /** `options`: words, models, alive, silence; `emit(name, data)` asks the server. */
     constructor(root, options, emit) {
       const { words } = options;
       this.options = options;
@@ -53,6 +54,8 @@
       });
       this._theme = new MutationObserver(() => this.chart && this.chart.theme(BlockViz.isDark()));
       this._theme.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+      const say = (text) => (this.status.textContent = text);
+      this.silence = new BlockViz.Silence({ words: options.silence, address: options.alive, say, lost: () => this.over() });
       this._settle();
     }
 
@@ -71,6 +74,7 @@
       this.status.textContent = this.options.words.starting;
       this.status.classList.remove("is-error");
       this._settle();
+      this.silence.heard();
       this.emit("cost", { kind, form });
     }
 
@@ -79,6 +83,8 @@
       if (!text) return;
       const { n, state, message, done, total, shown } = JSON.parse(text);
       this.busy = state === "running";
+      if (this.busy) this.silence.heard();
+      else this.silence.end(GROUP);
       if (total) {
         this.bar.max = total;
         this.bar.value = done;
@@ -93,6 +99,7 @@
     over() {
       if (!this.busy) return;
       this.busy = false;
+      this.silence.end(GROUP);
       this.status.textContent = this.options.words.lost;
       this._settle();
     }

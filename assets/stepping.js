@@ -7,7 +7,8 @@
   const N = BlockViz.numbers;
   const { gapped, named } = BlockViz.steppingPlan;
   const GROUP = "explore";
-  const PER_ROW = 5;
+  const RESULT = "compare"; // where the fork runs
+  const OWN = "stepping"; // without players
 
   class Stepping {
     constructor(root, options, emit) {
@@ -19,7 +20,10 @@
       this.picked = new Set();
       this.anchor = -1;
       this.busy = false;
+      this.tries = 0; // forks that were asked for; an upload that belongs to none of them any more is forgotten
       this.answered = 0;
+      const say = (words) => this.say(words);
+      this.silence = new BlockViz.Silence({ words: options.silence, address: options.alive, say, lost: () => this.over() });
       this.node = el("section", { class: "bv-step", "data-testid": "stepping", "aria-label": this.words.invite });
       this._invitation();
       root.append(this.node);
@@ -111,7 +115,7 @@
         force: () => this._force(),
         settings: () => this._tell(),
         resume: () => this._resume(),
-        stop: () => this.emit("stop", {}),
+        stop: () => this._stop(),
         gaps: () => this._gaps(),
       };
       Object.assign(this, BlockViz.steppingPanel(this.body, this.words, press));
@@ -167,21 +171,11 @@
       this._tell();
     }
 
-    /** The settings of the form that differ from the run's: {changed, kept, model}. */
+    /** The settings of the form that differ from the run's, where they are to be taken over; null where not. */
     _settings() {
-      const found = { changed: {}, kept: [], model: "" };
       const form = BlockViz.formOf && BlockViz.formOf(GROUP);
-      if (!form || !this.use.checked) return found;
-      const read = form.read();
-      const mine = this.run.header.settings;
-      if (read.model && read.model !== this.run.header.model.name) found.model = this.run.header.model.name;
-      for (const [name, value] of Object.entries({ ...read.settings, seed: read.seed })) {
-        if (!(name in mine) || value === mine[name] || (name === "length" && value === null)) continue;
-        const free = this.plan.at === 0 ? name !== "length" : this.options.changeable.includes(name);
-        if (free) found.changed[name] = value;
-        else found.kept.push(name);
-      }
-      return found;
+      if (!form || !this.use.checked) return null;
+      return BlockViz.steppingSettings.taken(form.read(), this.run, this.plan.at, this.options.changeable);
     }
 
     // ---- what the panel says
@@ -210,23 +204,8 @@
     }
 
     _offer() {
-      const { plan, words: W, run } = this;
-      this.offers.replaceChildren();
-      if (this.picked.size === 0) return;
       const pos = this.picked.has(this.anchor) ? this.anchor : Math.min(...this.picked);
-      const found = BlockViz.steppingPlan.candidates(run, plan.at, pos);
-      const words = found ? (found.phase === "verify" ? W.candidates_ar : W.candidates) : W.candidates_none;
-      this.offers.append(el("p", { class: "bv-step-help", text: N.fill(words, { position: pos + 1, k: found ? found.pass : plan.at }) }));
-      if (!found) return;
-      const strip = el("div", { class: "bv-step-strip" });
-      const here = plan.token(pos);
-      for (const { id, p } of found.list.slice(0, PER_ROW)) {
-        const one = el("button", { type: "button", class: "bv-step-offer", "aria-pressed": String(id === here), "data-token": id, title: N.fill(W.mark_force, { position: pos + 1, token: run.piece(id) }) });
-        one.append(el("span", { class: "bv-step-piece", text: run.piece(id) }), el("small", { text: N.percent(p) }));
-        one.addEventListener("click", () => this._put(pos, { id }));
-        strip.append(one);
-      }
-      this.offers.append(strip);
+      this.offers.replaceChildren(...(this.picked.size ? BlockViz.steppingOffers(this.plan, pos, this.words, (id) => this._put(pos, { id })) : []));
     }
 
     _list() {
@@ -235,21 +214,8 @@
     }
 
     _changes() {
-      const { words: W, options } = this;
-      const { changed, kept, model } = this._settings();
-      const mine = this.run.header.settings;
-      const show = (value) => (value === true ? "on" : value === false ? "off" : String(value));
-      const label = (name) => options.labels[name] || name;
-      const parts = [];
-      if (this.use.checked) {
-        const names = Object.keys(changed);
-        const changes = names.map((name) => N.fill(W.change, { name: label(name), old: show(mine[name]), new: show(changed[name]) })).join(", ");
-        parts.push(names.length ? N.fill(W.settings_from, { changes }) : W.settings_none);
-        if (this.plan.at > 0 && (names.includes("steps") || names.includes("schedule"))) parts.push(W.settings_block);
-        if (kept.length) parts.push(N.fill(W.settings_kept, { names: kept.map(label).join(", ") }));
-        if (model) parts.push(N.fill(W.model_kept, { name: model }));
-      }
-      BlockViz.write(this.changes, parts.join(" "));
+      const found = this._settings();
+      BlockViz.write(this.changes, found ? BlockViz.steppingSettings.told(found, this.run, this.plan.at, this.words, this.options.labels) : "");
     }
 
     _foresee() {
@@ -306,8 +272,11 @@
       this.status.classList.toggle("is-wrong", Boolean(wrong));
     }
 
-    _busy(busy) {
+    /** `broken`: no more passes of the fork will come, whether it has an end or not. */
+    _busy(busy, broken) {
       this.busy = busy;
+      if (busy) this.silence.heard();
+      else this.silence.end(broken && this.both ? RESULT : OWN); // before the fork shows, the sides hold other runs
       if (!this.made) return;
       this.go.disabled = busy;
       this.stop.hidden = !busy;
@@ -316,19 +285,29 @@
     async _resume() {
       if (this.busy || !this.plan) return;
       const { words: W, options, player } = this;
-      const edit = this.plan.edit(this._settings().changed);
+      const edit = this.plan.edit((this._settings() || { changed: {} }).changed);
+      const mine = ++this.tries;
+      this.both = this.stopping = this.begun = false;
+      this.sending = true;
       this._busy(true);
       this.after.hidden = true;
       this.say(W.sending);
       const answer = await BlockViz.files.read(new File([player.text], "run"), { ...options, words: options.reading });
+      if (mine !== this.tries) return; // stopped, or given up, while it was sent
+      this.sending = false;
       if (answer.error) {
         this._busy(false);
         return this.say(answer.error, true);
       }
-      this.both = false;
       this.sent = edit.at + 1;
       this.emit("fork", { token: answer.token, edit });
       this.say(W.running);
+    }
+
+    _stop() {
+      if (this.sending) return this._end(this.words.unsent);
+      this.stopping = true;
+      this.emit("stop", {});
     }
 
     /** An answer of the server: {n, state, message, errors}. */
@@ -338,8 +317,15 @@
       if (answer.n === this.answered) return;
       this.answered = answer.n;
       if (answer.state === "error") {
-        this._busy(false);
+        this._busy(false, true);
         return this.say([answer.message, ...answer.errors.map((error) => error.message)].filter(Boolean).join(" "), true);
+      }
+      if (answer.state !== "done") {
+        if (!this.busy) return; // a late line of a fork that was given up
+        this.silence.heard();
+        // A stop asked for before the server had begun reached nobody: it is asked for again.
+        if (this.stopping && !this.begun) this.emit("stop", {});
+        this.begun = true;
       }
       this.say(answer.message || this.words.running);
       if (answer.runs.length && !this.both) {
@@ -348,8 +334,10 @@
       }
       if (answer.state !== "done") return;
       this._busy(false);
-      BlockViz.bus("compare").seek(this.sent);
+      BlockViz.bus(RESULT).seek(this.sent);
       this.after.hidden = false;
+      // Once the players have their last passes, Compare's form and the address say what stands there.
+      requestAnimationFrame(() => requestAnimationFrame(() => BlockViz.formFollows(RESULT)));
     }
 
     /** Parent and fork, from the top of their canvases. */
@@ -361,22 +349,26 @@
 
     /** The event is over, however it ended. */
     over() {
-      if (!this.busy) return;
-      this._busy(false);
-      this.say(this.words.lost, true);
+      if (this.busy) this._end(this.words.lost, true);
+    }
+
+    _end(words, wrong) {
+      this.tries++;
+      this.sending = false;
+      this._busy(false, true);
+      this.say(words, wrong);
     }
 
     /** The fork becomes the run on screen here, so that it can be stepped into in its turn. */
     _goOn() {
       const fork = BlockViz.compare.players().b;
-      const { player } = this;
-      if (!fork || !player || !fork.run.header) return;
+      if (!fork || !this.player || !fork.run.header) return;
+      if (BlockViz.formBusy(GROUP)) return this.say(this.words.live, true);
       this.leave();
       this.after.hidden = true;
       this.say("");
       const { edits } = fork.run.header.fork || { edits: [] };
-      player.feed(fork.text);
-      if (edits.length) player.show(edits[edits.length - 1].at + 1);
+      BlockViz.openInExplore(fork.text, edits.length ? edits[edits.length - 1].at + 1 : this.bus.pass, "", "");
     }
 
     /** The text on the canvas, with gaps where positions are chosen, becomes the prompt. */

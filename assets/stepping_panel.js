@@ -3,6 +3,8 @@
   "use strict";
   const BlockViz = (window.BlockViz = window.BlockViz || {});
   const el = (...parts) => BlockViz.el(...parts);
+  const N = BlockViz.numbers;
+  const PER_ROW = 5;
 
   /** A button of the panel: its words and help by its name. */
   function maker(W, press) {
@@ -85,5 +87,23 @@
     );
     body.append(el("header", { class: "bv-step-head" }, heading, where, close), back, el("div", { class: "bv-step-columns" }, left, right));
     return { heading, where, back, backWords, backTo, chosen, acts, reason, input, keep, forceButton, offers, marks, use, changes, next, go, stop };
+  };
+
+  /** What the run recorded as candidates for a position, as buttons; `put(id)` hears which one is pressed. */
+  BlockViz.steppingOffers = function (plan, pos, W, put) {
+    const { run } = plan;
+    const found = BlockViz.steppingPlan.candidates(run, plan.at, pos);
+    const words = found ? (found.phase === "verify" ? W.candidates_ar : W.candidates) : W.candidates_none;
+    const help = el("p", { class: "bv-step-help", text: N.fill(words, { position: pos + 1, k: found ? found.pass : plan.at }) });
+    if (!found) return [help];
+    const strip = el("div", { class: "bv-step-strip" });
+    const here = plan.token(pos);
+    for (const { id, p } of found.list.slice(0, PER_ROW)) {
+      const one = el("button", { type: "button", class: "bv-step-offer", "aria-pressed": String(id === here), "data-token": id, title: N.fill(W.mark_force, { position: pos + 1, token: run.piece(id) }) });
+      one.append(el("span", { class: "bv-step-piece", text: run.piece(id) }), el("small", { text: N.percent(p) }));
+      one.addEventListener("click", () => put(id));
+      strip.append(one);
+    }
+    return [help, strip];
   };
 })();

@@ -13,7 +13,7 @@ from blockviz.ui.controls import FormError, read_explore
 from blockviz.ui.player_component import part, player
 from blockviz.ui.runner import Runner, Update, refusal
 from blockviz.ui.serving import Asset
-from blockviz.ui.wording import COST
+from blockviz.ui.wording import COST, SILENCE
 
 PLACE = "explore"
 OVER = "() => { window.BlockViz.over('explore'); }"
@@ -40,6 +40,8 @@ def build(runner: Runner, files: dict[str, Asset], spec: str, example: str) -> t
             elem_id="explore-cost",
             words=COST,
             models=len(runner.shelf.offers()),
+            alive=alive,
+            silence=SILENCE,
         )
 
     def generate(event: gr.EventData, request: gr.Request) -> Iterator[tuple[Any, str]]:

@@ -23,7 +23,7 @@ from blockviz.ui.player_component import part
 from blockviz.ui.runner import LARGEST, Runner, Update, refusal
 from blockviz.ui.serving import Asset
 from blockviz.ui.stepping_words import NO_RUN, NOT_ONE, WORDS
-from blockviz.ui.wording import FILES, too_long
+from blockviz.ui.wording import FILES, SILENCE, too_long
 from blockviz.views.numbers import count
 
 PLACE = "compare"
@@ -55,6 +55,8 @@ def panel(assets: dict[str, Asset]) -> gr.HTML:
         open=routes.OPEN.removeprefix("/"),
         media=routes.MEDIA,
         largest=routes.LARGEST_FILE,
+        alive=assets["logo.svg"].address,  # any file will do to ask whether the server is still there
+        silence=SILENCE,
     )
 
 

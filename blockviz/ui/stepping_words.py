@@ -80,12 +80,12 @@ WORDS: dict[str, str] = {
     "resume_help": "Run the fork; random numbers are those of this run, so that what differs comes from your changes",
     "stop": "Stop",
     "sending": "Sending the run …",
+    "unsent": "Stopped before the fork began.",
     "running": "The fork is running …",
     "done": "The fork stands beside this run in Compare. It took {own}, and {again} made again to have pass {k} back.",
     "show": "Show both",
     "go_on": "Go on from the fork here",
     "lost": "The fork did not finish: the server gave no answer.",
-    "fork_of": "fork of run {parent}, from pass {at}",
 }
 
 NO_RUN = "The run did not arrive; try again."

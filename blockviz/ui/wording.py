@@ -17,14 +17,11 @@ FORM: dict[str, str] = {
     "attention_heads": "Up to {queries} queries × {keys} keys × {heads} heads = {bytes} in each network call.",
     "own_sampler": "A sampler of your own: no preset has these settings.",
     "more": "What it sees, corrector, seams, cache, recording",
-    "settings": "Settings",
     "try": "Try:",
     "die": "Draw another seed",
     "generate": "Generate",
     "go_title": "Ctrl+Enter",
-    "run_both": "Run both",
     "stop": "Stop",
-    "side": "Run",
     "starting": "Starting …",
     "stopping": "Stopping …",
     "lost": "The run did not finish: the server gave no answer. What had come until then stays; run it again.",
@@ -33,6 +30,8 @@ FORM: dict[str, str] = {
     "no_models": "none found",
     "link_value": "The link says {name} = {value}, which this page cannot use; the usual value stands instead.",
 }
+SILENCE: dict[str, str] = {name: FORM[name] for name in ("quiet", "trouble")}
+"""What is said while a run, a study or a measurement says nothing."""
 
 
 TASKS: dict[str, dict[str, str]] = {
@@ -109,7 +108,7 @@ LINK: dict[str, str] = {
     "copied": "Link copied",
     "failed": "Copy it from the address bar",
     "help": "The address holds this page's state: model, prompt, settings, seed and pass. "
-    "Whoever opens it sees the same.",
+    "Whoever opens it sees the same, but for edits made by stepping in: save such a run.",
     "version": "This link was made by another version of the page.",
     "busy": "A run is being made here; stop it or wait for its end, then open the other one again.",
     "tab": "The link asks for a tab that this page does not have: {name}.",
@@ -140,7 +139,6 @@ FILES: dict[str, str] = {
     "too_large": "{file} has {size} MB; at most {most} MB are read.",
     "refused": "{file} was not opened. {reason}",
     "no_answer": "The server did not answer; nothing was changed.",
-    "close": "Close",
     "gallery": "Examples",
     "gallery_help": "Recorded runs of the bundled models, as they came from the sampler. A click puts one on screen.",
     "export_title": "Export",

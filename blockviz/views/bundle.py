@@ -61,6 +61,7 @@ PAGE_SCRIPTS = (
     "filebar.js",
     "stepping_plan.js",
     "stepping_marks.js",
+    "stepping_settings.js",
     "stepping_panel.js",
     "stepping.js",
 )

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from blockviz.ui.wording import sharing, waiting
+from blockviz.ui.stepping_words import WORDS
+from blockviz.ui.wording import COST, SILENCE, sharing, waiting
 from blockviz.views.bundle import ASSETS
 from tests.browser.fake_runs import fake_run, text
 from tests.browser.test_player import address, browser
@@ -135,3 +136,93 @@ def test_who_else_runs_is_told(form: tuple[Page, Server]) -> None:
         page.evaluate("(words) => answer('waiting', words)", words)
         expect(page.get_by_test_id("status")).to_have_text(words)
     assert sharing(0) == ""
+
+
+def bare(browser: Browser, address: str, server: Server, scripts: tuple[str, ...]) -> Page:
+    """A page with the player's scripts and these, whose time stands still."""
+    page = browser.new_page(reduced_motion="reduce")
+    page.set_default_timeout(240_000)
+    page.route("**/alive", lambda route: route.fulfill(body="") if server.answers else route.abort())
+    page.goto(address)
+    page.evaluate("() => { window.sent = []; BlockViz.parts = {}; single(); }")
+    for name in ("silence.js", *scripts):
+        page.add_script_tag(path=ASSETS / name)
+    page.clock.install(time=0)
+    page.clock.pause_at(1000)
+    return page
+
+
+def test_a_measurement_ends_when_the_server_is_gone(browser: Browser, address: str) -> None:
+    server = Server()
+    page = bare(browser, address, server, ("views.js", "cost.js"))
+    page.evaluate(
+        """(options) => {
+          BlockViz.formNow = () => ({});
+          const root = document.createElement("div");
+          document.body.append(root);
+          new BlockViz.Cost(root, options, (name) => sent.push(name));
+        }""",
+        {"words": COST, "models": 1, "alive": "alive", "silence": SILENCE},
+    )
+    page.get_by_test_id("cost-rivals").click()
+    status = page.get_by_test_id("cost-status")
+    pass_time(page, 12_100)
+    expect(status).to_contain_text("the server answers")
+    server.answers = False
+    pass_time(page, 12_100)
+    expect(status).to_contain_text("trying again")
+    pass_time(page, 2_100)
+    expect(status).to_have_text(COST["lost"])
+    expect(page.get_by_test_id("cost-rivals")).to_be_enabled()
+    page.get_by_test_id("cost-rivals").click()
+    assert page.evaluate("sent") == ["cost", "cost"]
+    page.close()
+
+
+def test_stepping_ends_when_the_server_is_gone_or_stop_is_pressed(browser: Browser, address: str) -> None:
+    server = Server()
+    names = ("plan", "marks", "settings", "panel")
+    page = bare(browser, address, server, (*(f"stepping_{name}.js" for name in names), "stepping.js"))
+    page.evaluate(
+        """([options, text]) => {
+          BlockViz.files = { read: () => new Promise((done) => (window.deliver = () => done({ token: "t" }))) };
+          const root = document.createElement("div");
+          document.body.append(root);
+          BlockViz.parts.stepping(root, options, (name) => sent.push(name));
+          p.feed(text);
+          p.show(5);
+        }""",
+        [
+            {
+                "words": WORDS,
+                "reading": {},
+                "changeable": [],
+                "labels": {},
+                "alive": "alive",
+                "silence": SILENCE,
+            },
+            text(fake_run(seed=4)),
+        ],
+    )
+    pass_time(page, 200)
+    page.get_by_test_id("step-open").click()
+    status = page.get_by_test_id("step-status")
+    resume = page.get_by_test_id("step-resume")
+    resume.click()
+    page.get_by_test_id("step-stop").click()
+    expect(status).to_have_text(WORDS["unsent"])
+    page.evaluate("deliver()")
+    expect(resume).to_be_enabled()
+    assert page.evaluate("sent") == [], "a run that was stopped while it was sent does not go on"
+
+    resume.click()
+    page.evaluate("deliver()")
+    expect(status).to_have_text(WORDS["running"])
+    assert page.evaluate("sent") == ["fork"]
+    server.answers = False
+    pass_time(page, 12_100)
+    expect(status).to_contain_text("trying again")
+    pass_time(page, 2_100)
+    expect(status).to_have_text(WORDS["lost"])
+    expect(resume).to_be_enabled()
+    page.close()

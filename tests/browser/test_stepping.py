@@ -9,6 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from blockviz.models.checkpoint import load
 from blockviz.sampling.forks import replay
+from blockviz.sampling.settings import FIELDS
 from blockviz.sampling.trace import Trace
 from tests.browser.conftest import PATIENCE_MS, Visit
 from tests.browser.test_page import generate
@@ -190,9 +191,20 @@ def test_settings_are_taken_from_the_form_and_the_server_says_what_it_refuses(
     expect(status).to_contain_text("zebra")
     assert page.evaluate("BlockViz.tabNow()") == "explore"
     page.get_by_test_id("step-clear").click()
+    page.get_by_test_id("preset-overlap").check(force=True)  # a setting that the run's header leaves out
+    expect(changes).to_contain_text(f"A run keeps its block size, {FIELDS['seams'].label.lower()}")
     made = resume(page)
     assert made.header.settings.temperature == 0.5
     assert made.header.settings.block_size == 16
+    # Compare's form says what stands there, and Explore's once the fork is there.
+    expect(page.get_by_test_id("setting-temperature-a")).to_have_value("1")
+    expect(page.get_by_test_id("setting-temperature-b")).to_have_value("0.5")
+    page.wait_for_function("new URLSearchParams(location.search).get('b.temperature') === '0.5'")
+    page.get_by_test_id("tab-explore").click()
+    page.get_by_test_id("step-go-on").click()
+    expect(page.get_by_test_id("setting-block_size")).to_have_value("16")
+    expect(page.get_by_test_id("setting-temperature")).to_have_value("0.5")
+    page.wait_for_function("new URLSearchParams(location.search).get('block_size') === '16'")
 
 
 def test_chosen_positions_become_gaps_of_the_prompt(visit: Visit, site: str) -> None:
