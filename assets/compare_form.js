@@ -3,169 +3,13 @@
 (function () {
   "use strict";
   const BlockViz = (window.BlockViz = window.BlockViz || {});
-  const { make, field, seedField, promptField, promptFollows, taskOf, exampleSettings, taskSwitch, fitting, tryLine, buttons, valueOf } = BlockViz.fields;
+  const { make, seedField, promptField, promptFollows, taskOf, exampleSettings, taskSwitch, fitting, tryLine, buttons, valueOf } = BlockViz.fields;
   const { configuration, runner, takeShared, complaints } = BlockViz.formTools;
   const fill = (words, values) => BlockViz.numbers.fill(words, values);
 
   const { Plan, SIDES, FEWEST } = BlockViz.comparePlan;
-  const letter = (i) => SIDES[i].toUpperCase();
+  const { Table, button } = BlockViz.compareTable;
   const OWN = ["prompt", "seed", "runs"];
-
-  function button(className, text, title, act) {
-    const node = make("button", className, text);
-    node.type = "button";
-    node.title = title;
-    node.addEventListener("click", act);
-    return node;
-  }
-
-  /* One small control of the table: { element, input, head, help, error, get(), set(value) }. */
-  function control(plan, key, i, changed) {
-    const { spec } = plan;
-    const name = `${plan.name(key)}, ${fill(spec.words.letter, { letter: letter(i) })}`;
-    const definition = plan.definitions.get(key);
-    let input;
-    let options = null;
-    if (key === "model") options = spec.models.map((one) => [one.name, one.label]);
-    else if (key === "preset") options = spec.presets.map((one) => [one.name, one.short]);
-    else if (definition.kind === "choice") options = definition.choices.map((one) => [one.value, one.label]);
-    else if (definition.kind === "bool") options = [["true", spec.words.on], ["false", spec.words.off]];
-    if (options) {
-      input = make("select");
-      for (const [value, label] of options) {
-        const option = make("option", "", label);
-        option.value = value;
-        input.append(option);
-      }
-    } else {
-      input = make("input");
-      input.type = "number";
-      input.step = definition.kind === "float" ? "any" : "1";
-      input.min = String(definition.minimum);
-      input.max = String(definition.maximum);
-    }
-    const hook = key === "model" || key === "preset" || key === "seed" ? key : "setting-" + key;
-    input.dataset.testid = `${hook}-${SIDES[i]}`;
-    const part = field(key, name, "", input);
-    part.head.classList.add("bv-hidden-label");
-    part.get = () => {
-      if (!options) return input.validity.badInput ? "no number" : input.value.trim() === "" ? null : Number(input.value);
-      return definition && definition.kind === "bool" ? input.value === "true" : input.value;
-    };
-    part.set = (value) => (input.value = value === null || value === undefined ? "" : String(value));
-    input.addEventListener(options ? "change" : "input", () => changed(part.get()));
-    return part;
-  }
-
-  /* The table: a column for each run, a row for each setting that may differ. */
-  class Table {
-    constructor(plan, changed) {
-      this.plan = plan;
-      this.changed = changed;
-      this.node = make("div", "bvc-table");
-      this.node.setAttribute("role", "group");
-      this.parts = new Map(); // "a.steps" -> control
-      this.draw();
-    }
-
-    draw() {
-      const { plan, node } = this;
-      const { words } = plan.spec;
-      this.parts.clear();
-      node.replaceChildren();
-      node.style.setProperty("--count", plan.runs.length);
-      const head = make("div", "bvc-row bvc-heads");
-      head.append(this._chooser());
-      plan.runs.forEach((run, i) => {
-        const cell = make("div", "bvc-cell");
-        const mark = make("b", "bvc-letter", letter(i));
-        mark.dataset.run = SIDES[i];
-        cell.append(mark);
-        if (plan.runs.length > FEWEST) {
-          const away = button("bvc-away", "×", fill(words.remove, { letter: letter(i) }), () => this._do(() => plan.remove(i)));
-          away.setAttribute("aria-label", away.title);
-          away.dataset.testid = "remove-" + SIDES[i];
-          cell.append(away);
-        }
-        head.append(cell);
-      });
-      const add = button("bvc-add", words.add, words.add_help, () => this._do(() => plan.add()));
-      add.dataset.testid = "add-run";
-      add.disabled = plan.runs.length >= SIDES.length;
-      head.append(add);
-      node.append(head);
-      for (const key of plan.varied) node.append(this._row(key));
-      this.refresh();
-    }
-
-    _chooser() {
-      const { plan } = this;
-      const choose = make("select", "bvc-vary");
-      choose.dataset.testid = "vary";
-      choose.setAttribute("aria-label", plan.spec.words.vary);
-      choose.append(make("option", "", plan.spec.words.vary));
-      choose.firstChild.value = "";
-      const known = new Set(plan.runs.flatMap((run, i) => plan.applying(plan.values(i))));
-      for (const key of plan.keys()) {
-        if (plan.varied.includes(key) || !(["model", "preset", "seed"].includes(key) || known.has(key))) continue;
-        if (key === "preset" && !plan.preset(plan.common())) continue; // a sampler of one's own has no name to begin with
-        const option = make("option", "", plan.name(key));
-        option.value = key;
-        choose.append(option);
-      }
-      choose.addEventListener("change", () => choose.value && this._do(() => plan.vary(choose.value)));
-      return choose;
-    }
-
-    _row(key) {
-      const { plan } = this;
-      const row = make("div", "bvc-row");
-      row.dataset.row = key;
-      const name = plan.name(key);
-      const title = fill(plan.spec.words.share, { name });
-      const away = button("bvc-away", "×", title, () => this._do(() => plan.share(key)));
-      away.setAttribute("aria-label", title);
-      away.dataset.testid = "share-" + key;
-      const label = make("div", "bvc-row-name");
-      label.append(make("span", "", name), away);
-      row.append(label);
-      plan.runs.forEach((run, i) => {
-        const part = control(plan, key, i, (value) => {
-          run[key] = value;
-          this.changed();
-        });
-        part.element.classList.add("bvc-cell");
-        part.element.dataset.letter = letter(i);
-        part.set(run[key]);
-        this.parts.set(`${SIDES[i]}.${key}`, part);
-        row.append(part.element);
-      });
-      return row;
-    }
-
-    _do(act) {
-      act();
-      this.draw();
-      this.changed();
-    }
-
-    /* Grey where a setting changes nothing in its run. */
-    refresh() {
-      for (const [place, part] of this.parts) {
-        const [side, key] = place.split(".");
-        const idle = !this.plan.applies(key, SIDES.indexOf(side));
-        part.input.disabled = idle;
-        part.input.title = idle ? this.plan.spec.words.idle : "";
-        if (key !== "preset") continue;
-        for (const option of part.input.options) {
-          const preset = this.plan.spec.presets.find((one) => one.name === option.value);
-          const refused = this.plan.refused(SIDES.indexOf(side), preset);
-          option.disabled = Boolean(refused);
-          option.title = refused || preset.label;
-        }
-      }
-    }
-  }
 
   function compare(root, spec, send) {
     const form = make("form", "bvc bvc-compare");
@@ -173,6 +17,7 @@
     const { words } = spec;
     let plan = null;
     let table = null;
+    let last = ""; // the task that prompt and temperature are of
     const hides = (key) => plan !== null && (plan.varied.includes(key) || (plan.varied.includes("preset") && plan.fixed.has(key)) || (key === "preset" && plan.varied.some((one) => plan.fixed.has(one))));
     const shared = configuration(spec, spec.sides.a, "", {
       hides,
@@ -195,6 +40,7 @@
     plan.seed = seed;
     const initial = (i) => ({ ...spec.sides[SIDES[i]].settings, model: spec.sides[SIDES[i]].model, seed: spec.seed.value });
     plan.load([initial(0), initial(1)]);
+    last = taskNow();
     const differs = make("p", "bvc-differs");
     differs.dataset.testid = "differs-form";
     table = new Table(plan, () => refresh());
@@ -239,6 +85,17 @@
       BlockViz.files.showTask("compare", name);
     }
 
+    /* Where a model of another task was chosen, prompt and temperature turn as with the switch. */
+    function follow() {
+      const task = taskNow();
+      if (task === last) return;
+      const [before, after] = [last, task].map(temperature);
+      last = task;
+      promptFollows(spec, prompt.input, task);
+      if (shared.values().temperature === before) shared.set("temperature", after);
+      plan.runs.forEach((own, i) => own.temperature === before && table.put(i, "temperature", after));
+    }
+
     /* Comparisons that one click sets up and starts. */
     function ready() {
       const line = make("div", "bvc-try bvc-ready");
@@ -266,6 +123,7 @@
 
     function take(runs) {
       plan.load(runs);
+      last = taskNow();
       table.draw();
       shared.refresh();
       refresh();
@@ -273,6 +131,7 @@
 
     function refresh() {
       if (!table) return;
+      follow();
       table.refresh();
       if (!refresh.busy) {
         refresh.busy = true; // the shared form says when it changed, and it is told which of its fields still count

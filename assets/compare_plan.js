@@ -65,9 +65,10 @@
       if (this.varied.includes(key)) return;
       const common = this.common();
       const preset = this.preset(common);
+      if (key === "preset" && !preset) return; // a sampler of one's own has no name that a run could begin with
       this.varied.push(key);
       this.varied.sort((a, b) => this.keys().indexOf(a) - this.keys().indexOf(b));
-      for (const own of this.runs) if (!(key in own)) own[key] = key === "preset" ? (preset || this.spec.presets[0]).name : common[key];
+      for (const own of this.runs) if (!(key in own)) own[key] = key === "preset" ? preset.name : common[key];
     }
 
     /* The same for all again: as in the first run. */

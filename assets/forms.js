@@ -360,7 +360,9 @@
           if (name !== "prompt" && name !== "seed") own[name] = text;
           else if (!takeShared(prompt, seed, spec, name, text)) refused.push([name, text]);
         }
-        return complaints(spec, refused.concat(config.write(own)));
+        refused.push(...config.write(own));
+        last = taskNow();
+        return complaints(spec, refused);
       },
       partOf(name) {
         if (name === "prompt") return prompt;

@@ -46,6 +46,7 @@ PAGE_SCRIPTS = (
     "silence.js",
     "forms.js",
     "compare_plan.js",
+    "compare_table.js",
     "compare_form.js",
     "compare.js",
     "compare_seeds.js",

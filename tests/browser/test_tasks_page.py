@@ -11,7 +11,7 @@ import torch
 from playwright.sync_api import Page, expect
 
 from blockviz.diffusion.processes import Process
-from blockviz.evaluation.tasks import PAGE_PROMPTS, STORY_PROMPTS
+from blockviz.evaluation.tasks import PAGE_PROMPTS, STORY_PROMPTS, Task
 from blockviz.models.block_dit import BlockDiT, NetworkConfig
 from blockviz.models.checkpoint import save
 from blockviz.models.tokens import Tokens
@@ -66,8 +66,6 @@ def test_stories_bring_their_models_prompts_and_examples(visit: Visit, two_tasks
     assert header is not None
     page.wait_for_function("(run) => BlockViz.state().run === run", arg=header.run)
     expect(page.get_by_test_id("prompt")).to_have_value(header.prompt)
-    expect(page.get_by_test_id("setting-steps")).to_have_value(str(header.settings.steps))
-    expect(page.get_by_test_id("setting-temperature")).to_have_value(f"{header.settings.temperature:g}")
 
     page.get_by_test_id("prompt").fill("One cold day")
     page.get_by_test_id("setting-steps").fill("1")
@@ -82,11 +80,56 @@ def test_stories_bring_their_models_prompts_and_examples(visit: Visit, two_tasks
     assert page.evaluate("BlockViz.state().run") == made, "a run that somebody made stays on screen"
 
 
+def has_the_settings_of(page: Page, task: Task) -> None:
+    settings = settings_of_tasks()[task]
+    expect(page.get_by_test_id("setting-steps")).to_have_value(str(settings.steps))
+    expect(page.get_by_test_id("setting-block_size")).to_have_value(str(settings.block_size))
+    expect(page.get_by_test_id("setting-temperature")).to_have_value(f"{settings.temperature:g}")
+
+
 def test_choosing_a_model_of_the_other_task_turns_the_switch(visit: Visit, two_tasks: str) -> None:
     page = visit(two_tasks)
+    has_the_settings_of(page, "math")
     page.get_by_test_id("model").select_option("stories-uniform")
     expect(page.get_by_test_id("task-stories").locator("visible=true")).to_be_checked()
     expect(page.get_by_test_id("prompt")).to_have_value(STORY_PROMPTS[0].prompt)
+    has_the_settings_of(page, "stories")
+
+
+def test_a_model_of_the_other_task_turns_the_form_that_took_over_an_example(
+    visit: Visit, two_tasks: str
+) -> None:
+    page = visit(two_tasks)
+    first = next(entry for entry in STORIES if len(entry.runs) == 1)
+    page.get_by_test_id("examples-explore").click()
+    page.get_by_test_id(f"example-{first.name}").locator("visible=true").click()
+    expect(page.get_by_test_id("task-stories").locator("visible=true")).to_be_checked()
+    has_the_settings_of(page, "stories")
+    page.get_by_test_id("model").select_option("math-masked")
+    expect(page.get_by_test_id("task-math").locator("visible=true")).to_be_checked()
+    has_the_settings_of(page, "math")
+
+
+def test_a_model_of_the_other_task_turns_prompt_and_temperature_of_compare(
+    visit: Visit, two_tasks: str
+) -> None:
+    page = visit(two_tasks)
+    page.get_by_role("tab", name="Compare").click()
+    usual = settings_of_tasks()
+    temperature = page.get_by_test_id("setting-temperature")
+    page.get_by_test_id("model-a").select_option("stories-masked")
+    expect(page.get_by_test_id("task-stories").locator("visible=true")).to_be_checked()
+    expect(page.get_by_test_id("prompt")).to_have_value(STORY_PROMPTS[0].prompt)
+    expect(temperature).to_have_value(f"{usual['stories'].temperature:g}")
+    page.get_by_test_id("model-a").select_option("math-masked")
+    expect(page.get_by_test_id("prompt")).to_have_value(PAGE_PROMPTS[0].prompt)
+    expect(temperature).to_have_value(f"{usual['math'].temperature:g}")
+    # What somebody chose stays, in a row of the table as well.
+    page.get_by_test_id("vary").select_option("temperature")
+    page.get_by_test_id("setting-temperature-b").fill("0.3")
+    page.get_by_test_id("model-a").select_option("stories-uniform")
+    expect(page.get_by_test_id("setting-temperature-a")).to_have_value(f"{usual['stories'].temperature:g}")
+    expect(page.get_by_test_id("setting-temperature-b")).to_have_value("0.3")
 
 
 def test_an_example_of_the_same_task_stays_where_another_model_is_chosen(
