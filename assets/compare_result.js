@@ -163,6 +163,7 @@
       for (const [id, said] of Object.entries(runs)) this.said.set(id + " " + scorer, said);
       this.asked = "";
       if (this.runs.length > 1) this._table();
+      this._ask(); // for runs that came meanwhile
     }
 
     /* ---- the table ---- */

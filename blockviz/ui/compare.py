@@ -20,7 +20,7 @@ from blockviz.ui.measuring import measure
 from blockviz.ui.player_component import part, player
 from blockviz.ui.runner import Runner, Update, refusal
 from blockviz.ui.serving import Asset
-from blockviz.ui.wording import FORM
+from blockviz.ui.wording import SILENCE
 
 PLACE = "compare"
 OVER = "() => { window.BlockViz.over('compare'); }"
@@ -88,7 +88,7 @@ def build(runner: Runner, files: dict[str, Asset], spec: str, examples: tuple[st
             usual=many_seeds.USUAL,
             models=len(scorers),
             alive=alive,
-            silence={name: FORM[name] for name in ("quiet", "trouble")},
+            silence=SILENCE,
         )
     screen = Screen(players, bar)
 
@@ -133,7 +133,8 @@ def build(runner: Runner, files: dict[str, Asset], spec: str, examples: tuple[st
     run.then(None, None, None, js=OVER, **hidden)
     form.stop(stop, None, None, queue=False, concurrency_limit=None, **hidden)
     form.open(open_tab, None, [*players[:2]], concurrency_limit=None, **hidden)
-    result.measure(read, None, result, concurrency_limit=None, **hidden)
+    # Other runs may have come on screen before the answer for the last ones is there.
+    result.measure(read, None, result, trigger_mode="multiple", concurrency_limit=None, **hidden)
     ran = study.study(many, None, study, concurrency_limit=None, **hidden)
     ran.then(None, None, None, js=SEEDS_OVER, **hidden)
     study.stop(stop_many, None, None, queue=False, concurrency_limit=None, **hidden)

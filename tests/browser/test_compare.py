@@ -165,3 +165,70 @@ def test_hostile_texts_are_text_in_the_comparison(visit: Visit, site: str) -> No
     assert page.locator("[data-testid=final-texts] mark").count() > 1
     assert page.locator("#compare-result img, #compare-result script").count() == 0
     assert page.evaluate("window.hit") is None
+
+
+def offered(page: Page) -> list[str]:
+    """What may still differ."""
+    values = page.get_by_test_id("vary").locator("option").evaluate_all("all => all.map((one) => one.value)")
+    return [value for value in values if value]
+
+
+def test_what_may_differ_goes_with_the_settings(visit: Visit, site: str) -> None:
+    page = visit(site)
+    open_compare(page)
+    assert "preset" in offered(page)
+    assert "overlap" not in offered(page)
+    page.get_by_test_id("shared").locator("summary").click()
+    page.get_by_test_id("preset-overlap").check(force=True)
+    assert {"preset", "overlap"} <= set(offered(page))
+    page.get_by_test_id("setting-corrector").select_option("kld")
+    assert "preset" not in offered(page), "no sampler has a name that the runs could begin with"
+
+
+def test_the_focus_stays_in_the_table(visit: Visit, site: str) -> None:
+    page = visit(site)
+    open_compare(page)
+    focused = "document.activeElement.dataset.testid"
+    page.get_by_test_id("vary").focus()
+    page.get_by_test_id("vary").select_option("seed")
+    assert page.evaluate(focused) == "vary"
+    page.get_by_test_id("add-run").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("remove-c")).to_be_visible()
+    assert page.evaluate(focused) == "add-run"
+    page.get_by_test_id("share-seed").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("share-seed")).to_have_count(0)
+    assert page.evaluate(focused) == "vary"
+
+
+def test_runs_that_came_while_others_were_read_are_read_in_their_turn(visit: Visit, site: str) -> None:
+    page = visit(site)
+    open_compare(page)
+    texts = [text(fake_run(length=32, prompt_length=8, seed=seed, run=f"r{seed}")) for seed in range(4)]
+    page.evaluate("(texts) => BlockViz.compare.put(texts)", texts[:2])
+    page.evaluate(
+        """() => {
+          const root = document.createElement("div");
+          document.querySelector("#compare").prepend(root);
+          const reader = { name: "reader", task: null, reads_only: true };
+          window.sent = [];
+          const emit = (name, data) => sent.push(data);
+          window.result = new BlockViz.Comparison(root, { group: "compare", scorers: [reader], emit });
+          window.cells = () => [...root.querySelectorAll("[data-row=nll] td")].map((cell) => cell.textContent);
+        }"""
+    )
+    asked = "sent.length && sent[sent.length - 1].runs.map((one) => one.run).join()"
+    answer = """(nll) => {
+      const runs = Object.fromEntries(sent[0].runs.map(({ run }) => [run, { nll }]));
+      result.answer(JSON.stringify({ scorer: "reader", runs }));
+    }"""
+    page.wait_for_function(f"{asked} === 'r0,r1'")
+    page.evaluate("(texts) => BlockViz.compare.put(texts)", texts[2:])
+    page.wait_for_function(f"{asked} === 'r2,r3'")
+    page.evaluate("sent.splice(1)")  # the second question is lost
+    page.evaluate(answer, 1.5)
+    page.wait_for_function(f"{asked} === 'r2,r3'")
+    page.evaluate("sent.shift()")
+    page.evaluate(answer, 2.5)
+    assert page.evaluate("cells().slice(0, 2)") == ["2.50", "2.50"]
