@@ -82,6 +82,7 @@
   function note() {
     clearTimeout(writing);
     writing = setTimeout(() => {
+      if (wanted && refused(wanted)) wanted = null;
       if (asked || wanted || !BlockViz.tabs || !(forms[tabNow()] || !HAS_FORM.includes(tabNow()))) return;
       if (BlockViz.bus(tabNow()).moving) return note();
       const now = address();
@@ -142,7 +143,12 @@
     BlockViz.showTab(name, again);
     if (pass !== null || again || shown) wanted = { group: name, pass, again, past: null, view: shown ? view : null };
     if (problems.length) form.say(problems.join(" "));
-    if (again) whenReady(name, () => form.start(true));
+    if (again) whenReady(name, () => begin(form));
+  }
+
+  function begin(form) {
+    form.start(true);
+    if (wanted) wanted.begun = true;
   }
 
   /** Gradio listens to a part only after it has drawn all of them: the players stand by then. */
@@ -164,16 +170,17 @@
     const bus = BlockViz.bus(name);
     const runs = bus.loaded.map((player) => player.run);
     if (!runs.length || runs.length < bus.used.length || bus.live) return;
-    if (wanted.again && (!wanted.past || runs.some((run) => wanted.past.includes(run.id)))) {
-      // A run that never came (its settings were refused) must not hold the address for ever.
-      if (wanted.past && wanted.begun && !forms[name].busy()) wanted = null;
-      else if (forms[name].busy()) wanted.begun = true;
-      return;
-    }
+    if (wanted.again && (!wanted.past || runs.some((run) => wanted.past.includes(run.id)))) return;
     const { pass, view } = wanted;
     wanted = null;
     if (pass !== null) bus.seek(pass);
     if (view !== null) present(bus, view);
+  }
+
+  /** A run that never came, or not whole, must not hold the address for ever. Asked once all is calm: the form hears of an end before
+      the players have their last passes. */
+  function refused({ group, begun }) {
+    return begun && !forms[group].busy() && !BlockViz.bus(group).live;
   }
 
   /** Once the views stand: the browser may refuse its full screen to a page that nobody clicked on, and the window has to do. */
@@ -208,5 +215,5 @@
     return done;
   }
 
-  BlockViz.permalink = { join, textsOf, open, note, say: (message) => forms.explore && forms.explore.say(message), copy, address, parse };
+  BlockViz.permalink = { join, textsOf, open, note, say: (message) => forms.explore && forms.explore.say(message), copy, address };
 })();

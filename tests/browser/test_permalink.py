@@ -203,3 +203,13 @@ def test_a_bad_link_to_compare_opens_with_a_message(
     page.wait_for_function("BlockViz.state().group === 'compare'")
     assert page.evaluate("BlockViz.state().alignment") == "pass"
     assert not page.evaluate("BlockViz.present.on")
+
+
+@pytest.mark.parametrize("tab", ["explore", "compare"])
+def test_a_link_whose_run_is_refused_does_not_hold_the_address(site: str, visit: Visit, tab: str) -> None:
+    link = {"v": "2", "tab": tab, "model": "math-uniform", "context": "canvas", "pass": "3"}
+    page = visit(f"{site}?{urlencode(link)}")
+    expect(page.locator(f"#{tab}-form")).to_contain_text("uniform noise")
+    expect(page.get_by_test_id("generate")).to_be_enabled()
+    page.get_by_test_id("seed").fill("77")
+    assert settled(page, seed="77")["tab"] == tab
