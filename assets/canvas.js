@@ -381,5 +381,4 @@
   }
 
   BlockViz.Canvas = Canvas;
-  BlockViz.canvasGeometry = geometry;
 })();

@@ -249,10 +249,6 @@
     score(k) {
       return this._column(k, "score");
     }
-    has(k, key) {
-      const pass = this.passes[k];
-      return Boolean(pass && pass._raw[key]);
-    }
 
     /** The candidates at a position in pass k, best first: [{id, p}], empty where the pass recorded none. */
     top(k, pos) {

@@ -16,7 +16,6 @@ COMPARE: dict[str, str] = {
     "remove": "Take run {letter} away",
     "idle": "Changes nothing in this run",
     "shared": "Shared by all runs: {values}",
-    "shared_seed": "seed",
     "on": "on",
     "off": "off",
     "runs": "The link asks for {value} runs; two to four can be compared.",
