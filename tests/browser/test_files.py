@@ -6,6 +6,7 @@ import gzip
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from blockviz.export.parcel import slug
 from blockviz.export.standalone import page as exported
-from blockviz.sampling.settings import from_preset
+from blockviz.sampling.settings import PRESETS, from_preset
 from blockviz.sampling.trace import Trace, save_all
 from blockviz.ui.examples import FIRST, gallery, recorded
 from blockviz.views.bundle import ASSETS
@@ -148,16 +149,15 @@ def test_a_quick_second_press_goes_one_example_further(visit: Visit, site: str) 
     assert runs(page) == [trace(name).header.run], "an answer to an earlier press came late and won"
 
 
-@pytest.mark.parametrize("preset", ["arpc", "ar", "confident", "threshold", "blockwise", "canvas", "overlap"])
-@pytest.mark.parametrize("name", ["math-masked", "--Masked & more " * 9, "模型"])
-def test_the_page_and_python_give_a_file_one_name(chromium: Browser, preset: str, name: str) -> None:
-    made = fake_run().header
-    made = replace(made, model=replace(made.model, name=name), settings=from_preset(preset, seed=7))
+def test_the_page_and_python_give_a_file_one_name(chromium: Browser) -> None:
     page = chromium.new_page()
     for script in ("dom.js", "files.js"):
         page.add_script_tag(path=ASSETS / script)
-    header = {"model": {"name": name}, "settings": made.settings.in_file()}
-    assert page.evaluate("(header) => BlockViz.files.nameOf(header)", header) == slug(made)
+    toy = fake_run().header
+    for preset, name in product(PRESETS, ("math-masked", "--Masked & more " * 9, "模型")):
+        made = replace(toy, model=replace(toy.model, name=name), settings=from_preset(preset, seed=7))
+        header = {"model": {"name": name}, "settings": made.settings.in_file()}
+        assert page.evaluate("(header) => BlockViz.files.nameOf(header)", header) == slug(made)
     page.close()
 
 

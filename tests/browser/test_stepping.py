@@ -179,10 +179,12 @@ def test_settings_are_taken_from_the_form_and_the_server_says_what_it_refuses(
     cells = step_in(page)
     page.get_by_test_id("setting-temperature").fill("0.5")
     page.get_by_test_id("setting-block_size").fill("8")
+    # Its seams are a setting that the run's header leaves out.
+    page.get_by_test_id("preset-overlap").check(force=True)
     page.get_by_test_id("step-settings").check()
     changes = page.get_by_test_id("step-changes")
     expect(changes).to_contain_text("temperature 1 → 0.5")
-    expect(changes).to_contain_text("A run keeps its block size.")
+    expect(changes).to_contain_text(f"A run keeps its block size, {FIELDS['seams'].label.lower()}.")
     cell(page, cells[0]).click()
     page.get_by_test_id("step-text").fill("zebra")
     page.get_by_test_id("step-force").click()
@@ -191,8 +193,6 @@ def test_settings_are_taken_from_the_form_and_the_server_says_what_it_refuses(
     expect(status).to_contain_text("zebra")
     assert page.evaluate("BlockViz.tabNow()") == "explore"
     page.get_by_test_id("step-clear").click()
-    page.get_by_test_id("preset-overlap").check(force=True)  # a setting that the run's header leaves out
-    expect(changes).to_contain_text(f"A run keeps its block size, {FIELDS['seams'].label.lower()}")
     made = resume(page)
     assert made.header.settings.temperature == 0.5
     assert made.header.settings.block_size == 16
