@@ -8,7 +8,10 @@
   const NEWS_MS = 4000; // so long a new run on screen leaves words standing
   const bars = {};
   let cover = null;
-  let serial = 0; // of what was asked of the server last
+  const LOST_MS = 10_000; // what is not answered by then never will be
+  let serial = 0; // of what was asked for last
+  let sent = null; // what the server has not answered yet: { asked, since }
+  let next = null; // sends what was asked for meanwhile; of several the last
 
   class Bar {
     constructor(root, options, emit) {
@@ -134,18 +137,28 @@
       return busy;
     }
 
+    /** One request at a time is on its way, so that no late answer takes the place of a newer one. */
     _ask(what) {
       const request = { ...what, asked: ++serial };
       for (const bar of Object.values(bars)) bar.wanted = request;
-      this.emit("open", request);
+      next = () => {
+        sent = { asked: request.asked, since: performance.now() };
+        next = null;
+        this.emit("open", request);
+      };
+      if (!sent || performance.now() - sent.since > LOST_MS) next();
     }
 
-    /** The server's answer, which comes with the runs: {asked, runs, file} or {asked, error}. Answers come in the order in which
-        they were asked for; only that to the last request counts. */
+    /** The server's answer, which comes with the runs: {asked, runs, file} or {asked, error}. Every bar has it; only that to the
+        last request counts. */
     answer(text) {
       if (!text) return;
       const { asked, error, runs, file } = JSON.parse(text);
       const { group } = this.options;
+      if (sent && asked === sent.asked) {
+        sent = null;
+        if (next) next();
+      }
       if (asked !== serial) return;
       if (error || (runs > 1) !== (group === "compare")) {
         this.wanted = null;

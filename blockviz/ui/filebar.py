@@ -22,9 +22,6 @@ from blockviz.ui.serving import PICTURES, Asset
 from blockviz.ui.wording import EXPORT_KINDS, FILES, TASKS
 from blockviz.views.palette import PALETTES
 
-OPENING = "opening"
-"""The queue of requests to put runs on screen."""
-
 _serial = count(1)
 
 
@@ -66,7 +63,7 @@ def bar(assets: dict[str, Asset], place: str, elem_id: str) -> gr.HTML:
 def wire(bars: Sequence[gr.HTML], single: gr.HTML, several: Screen, handoff: Handoff) -> None:
     """Let the bars put runs on screen: one in Explore's player `single`, two to four in Compare, `several`.
 
-    A visitor may ask again before the answer is there, and the later request must win: hence one at a time, in order.
+    A bar asks again as soon as it has its answer, when Gradio may still count the event as going on: hence "multiple".
     """
     outputs = [single, *several.outputs, *bars]
 
@@ -91,8 +88,7 @@ def wire(bars: Sequence[gr.HTML], single: gr.HTML, several: Screen, handoff: Han
             show_progress="hidden",
             api_visibility="private",
             trigger_mode="multiple",
-            concurrency_limit=1,
-            concurrency_id=OPENING,
+            concurrency_limit=None,
         )
 
 
