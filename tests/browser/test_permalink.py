@@ -207,9 +207,9 @@ def test_a_bad_link_to_compare_opens_with_a_message(
 
 @pytest.mark.parametrize("tab", ["explore", "compare"])
 def test_a_link_whose_run_is_refused_does_not_hold_the_address(site: str, visit: Visit, tab: str) -> None:
-    link = {"v": "2", "tab": tab, "model": "math-uniform", "context": "canvas", "pass": "3"}
+    link = {"v": "2", "tab": tab, "model": "math-uniform", "context": "bidirectional", "pass": "3"}
     page = visit(f"{site}?{urlencode(link)}")
-    expect(page.locator(f"#{tab}-form")).to_contain_text("uniform noise")
+    expect(page.locator(f"#{tab}-form")).to_contain_text("context cannot be")
     expect(page.get_by_test_id("generate")).to_be_enabled()
     page.get_by_test_id("seed").fill("77")
     assert settled(page, seed="77")["tab"] == tab
