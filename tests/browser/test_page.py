@@ -344,6 +344,8 @@ def test_the_theme_is_switched_and_remembered(visit: Visit, site: str) -> None:
     page.get_by_test_id("generate").wait_for()
     page.wait_for_function("document.body.classList.contains('dark')")
     page.get_by_test_id("theme").click()
+    # The address holds the theme as well, a moment later.
+    page.wait_for_function("!location.search.includes('theme=dark')")
     page.reload()
     page.get_by_test_id("generate").wait_for()
     assert not page.evaluate("document.body.classList.contains('dark')")
