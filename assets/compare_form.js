@@ -52,6 +52,12 @@
     form.append(task.element, top, ready(), table.node, shared.more, foot);
     root.append(form);
     refresh();
+    let written = standing();
+
+    /* All that the form says, to see whether somebody changed it. */
+    function standing() {
+      return JSON.stringify([plan.runs.map((run, i) => plan.values(i)), prompt.input.value]);
+    }
 
     /* An example that is meant for one sampler gives it to every run. */
     function chooseForAll(name) {
@@ -74,6 +80,7 @@
     /* Another task: its models, each with the noise it had, its prompts, its temperature where nobody chose one, and one of its
        examples where an example stood. */
     function turn(name) {
+      const untouched = standing() === written;
       const usual = temperature(taskNow());
       const turned = plan.runs.map((run, i) => {
         const values = plan.values(i);
@@ -82,7 +89,7 @@
       });
       take(turned);
       promptFollows(spec, prompt.input, name);
-      BlockViz.files.showTask("compare", name);
+      if (untouched) BlockViz.files.showTask("compare", name);
     }
 
     /* Where a model of another task was chosen, prompt and temperature turn as with the switch. */
@@ -210,6 +217,7 @@
           } else if (!SIDES.slice(0, count).includes(side) || !put(runs[SIDES.indexOf(side)], key, text)) refused.push([name, text]);
         }
         take(runs);
+        written = standing();
         return problems.concat(complaints(spec, refused));
       },
       partOf(name) {

@@ -312,6 +312,7 @@
     form.append(...config.main.children, seed.element, config.more, foot);
     root.append(form);
     let last = taskNow();
+    let written = standing();
     config.parts.model.element.addEventListener("change", () => turned(taskNow()));
     follow();
 
@@ -324,11 +325,17 @@
       tries.show(taskNow());
     }
 
-    /* Another task: its models and prompts, and one of its examples plays, where an example stood before. */
+    /* All that the form says, to see whether somebody changed it. */
+    function standing() {
+      return JSON.stringify([config.values(), prompt.input.value, seed.get()]);
+    }
+
+    /* Another task: its models and prompts, and one of its examples plays, where an example and its form stood before. */
     function turn(name) {
+      const untouched = standing() === written;
       config.set("model", fitting(spec, name, config.values().model));
       turned(name);
-      BlockViz.files.showTask("explore", name);
+      if (untouched) BlockViz.files.showTask("explore", name);
     }
 
     /* What nobody changed follows the task: an example's prompt, and all settings while they are those of its run. */
@@ -362,6 +369,7 @@
         }
         refused.push(...config.write(own));
         last = taskNow();
+        written = standing();
         return complaints(spec, refused);
       },
       partOf(name) {

@@ -325,6 +325,7 @@
     const runs = BlockViz.bus(name).loaded.map((player) => player.run.header);
     if (!form || !runs.length || form.busy()) return;
     form.answer(JSON.stringify({ state: "done", message: "" }));
+    form.say("");
     form.write(BlockViz.permalink.textsOf(name, runs));
     BlockViz.permalink.note();
   };

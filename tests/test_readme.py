@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 
 from bench.readme import fill
 from blockviz.evaluation.tables import settings_markdown
+from blockviz.sampling.trace import Trace
 from tests.browser.conftest import serve
+from tests.commands import call
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -70,3 +73,19 @@ def test_the_python_example_works(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert re.search(r"#### \d+ \d+ \d+$", done.stdout.strip()), done.stdout
     assert (tmp_path / "run.jsonl.gz").stat().st_size > 0
+
+
+def command_line(verb: str) -> list[str]:
+    """The arguments of README's first `python -m blockviz VERB ...`, over its continued lines."""
+    (found,) = re.findall(rf"^python -m blockviz ({verb} (?:.*\\\n)*.*)$", README, re.MULTILINE)[:1]
+    return shlex.split(found.replace("\\\n", " "), comments=True)
+
+
+def test_the_run_it_samples_can_be_forked_as_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for verb in ("sample", "fork"):
+        code, _, err = call(capsys, *command_line(verb), "--device", "cpu")
+        assert code == 0, err
+    assert Trace.load(tmp_path / "fork.jsonl.gz").header.fork is not None

@@ -123,13 +123,14 @@ def _curve(
     places = _places(settings, begins, each.shape[1], size)
     near = _near_a_boundary(places, begins, np.concatenate(ends), size, width) & ~np.isnan(each)
     far = ~np.isnan(each) & ~near
-    if not near.any() or not far.any():
+    gaps = _by_run(each, near) - _by_run(each, far) if near.any() and far.any() else np.array([])
+    if np.isfinite(gaps).sum() < 2:  # one alone has no interval
+        better = "larger blocks" if near.any() and size <= 2 * width else "smaller blocks or longer texts"
         raise EvaluationError(
-            f"No run has tokens on both sides of a boundary and away from it (blocks of {size}): take smaller blocks "
-            "or longer texts."
+            f"Fewer than two runs have tokens beside a boundary and away from it (blocks of {size}, of which {width} "
+            f"tokens on each side are beside one): take {better}."
         )
     offsets = [_mean_error(_by_run(each, places == place)) for place in range(size)]
-    gaps = _by_run(each, near) - _by_run(each, far)
     gap, gap_error = _mean_error(gaps)
     mean, error = _mean_error(_by_run(each, ~np.isnan(each)))
     return SeamCurve(

@@ -96,6 +96,29 @@ def test_choosing_a_model_of_the_other_task_turns_the_switch(visit: Visit, two_t
     has_the_settings_of(page, "stories")
 
 
+def test_what_somebody_chose_stays_where_the_task_is_turned(visit: Visit, two_tasks: str) -> None:
+    page = visit(two_tasks)
+    shown = page.evaluate("BlockViz.state().run")
+    page.get_by_test_id("prompt").fill("One cold day")
+    page.get_by_test_id("setting-steps").fill("3")
+    page.get_by_test_id("setting-temperature").fill("0.4")
+    page.get_by_test_id("task-stories").locator("visible=true").check(force=True)
+    expect(page.get_by_test_id("model")).to_have_value("stories-masked")
+    page.wait_for_timeout(1000)
+    expect(page.get_by_test_id("prompt")).to_have_value("One cold day")
+    expect(page.get_by_test_id("setting-steps")).to_have_value("3")
+    expect(page.get_by_test_id("setting-temperature")).to_have_value("0.4")
+    assert page.evaluate("BlockViz.state().run") == shown
+
+    page.get_by_role("tab", name="Compare").click()
+    page.get_by_test_id("vary").select_option("steps")
+    page.get_by_test_id("setting-steps-b").fill("5")
+    page.get_by_test_id("task-stories").locator("visible=true").check(force=True)
+    page.wait_for_timeout(1000)
+    expect(page.get_by_test_id("model-a")).to_have_value("stories-masked")
+    expect(page.get_by_test_id("setting-steps-b")).to_have_value("5")
+
+
 def test_a_model_of_the_other_task_turns_the_form_that_took_over_an_example(
     visit: Visit, two_tasks: str
 ) -> None:

@@ -95,3 +95,11 @@ def test_a_report_is_json_without_nan() -> None:
     assert json.loads(json.dumps(report, allow_nan=False)) == report
     assert report["curves"][0]["settings"]["block_size"] == 4
     assert seams._plain(math.nan) is None
+
+
+def test_one_run_alone_gives_no_interval_and_blocks_of_one_no_inside() -> None:
+    model = tiny_model("masked")
+    with pytest.raises(EvaluationError, match="Fewer than two runs"):
+        seams.measure(model, SETTINGS, PROMPTS[:1])
+    with pytest.raises(EvaluationError, match="take larger blocks"):
+        seams.measure(model, replace(SETTINGS, block_size=2, overlap=1, seam_width=2), PROMPTS)
