@@ -73,8 +73,8 @@
 
     /* A run's temperature is that of the task's example: stories read better when drawn with some caution. */
     function temperature(task) {
-      const { temperature } = exampleSettings(spec, task) || {};
-      return temperature === undefined ? plan.definitions.get("temperature").default : temperature;
+      const example = exampleSettings(spec, task);
+      return example ? example.temperature : plan.definitions.get("temperature").default;
     }
 
     /* Another task: its models, each with the noise it had, its prompts, its temperature where nobody chose one, and one of its

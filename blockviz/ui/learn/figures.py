@@ -21,7 +21,8 @@ SOURCES: dict[str, str] = {
     "bd3lm": "BD3-LM, arXiv 2503.09573",
     "accuracy": "Measured here: accuracy.json of the bundled checkpoints, {problems} held-out problems, block size "
     "{block_size}, temperature {temperature}.",
-    "quality": "Measured here: quality.json of stories-masked, its sampled texts read by stories-ar.",
+    "quality": "Measured here: quality.json of stories-masked, its sampled texts read by stories-ar, "
+    "temperature {temperature}.",
     "bounds": "Measured here: likelihood table in the README of math-masked, held-out problems.",
     "seeds": "Measured here: every seed that assets/examples/make.py tried for these runs (lessons.json).",
     "run": "Counted in the run on this page.",
@@ -146,6 +147,7 @@ def source(name: str) -> str:
             likelihood("math-masked")
         if name == "quality":
             nll("stories-masked", "ar")
+            return SOURCES[name].format(temperature=f"{TEMPERATURE:g}")
         return SOURCES[name]
     table = accuracy("math-masked")
     return SOURCES[name].format(
